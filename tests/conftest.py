@@ -12,7 +12,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--parts`: see `tests.parts`."""
+    """`--parts`, `--native`: see `tests.parts` and `tests.native`."""
+    parser.addoption("--native", action="store_true", help="run launches without Python")
     parser.addoption(
         "--parts", action="store_true", help="run all launches in parts, by 1, 2 and 7 threads"
     )
@@ -31,6 +32,10 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests import parts
 
         parts.install()
+    if config.getoption("--native"):
+        from tests import native
+
+        native.install()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

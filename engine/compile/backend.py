@@ -122,10 +122,6 @@ class Brief(Protocol):
     def any_arguments(self) -> bool:
         """Whether it is the short way for all arguments alike."""
 
-    @property
-    def job(self) -> int | None:
-        """What of an adjoint is told to who runs many; None where it has to run by itself."""
-
     def left(
         self, values: list[Any], args: bytes, came: bytes, spare: Callable[[], Entry] | None
     ) -> Outcome:

@@ -16,6 +16,7 @@ from engine import config
 from engine.compile.backend import NotCaptured
 from engine.runtime import recording
 from engine.runtime.deferred import DeferredLaunch, DeferredWrite
+from engine.runtime.device import others
 from engine.runtime.launch_errors import fail
 from engine.runtime.storage import Storage, watching
 
@@ -83,7 +84,7 @@ class DeviceGraph:
             those of the last run where the device has run it.
         """
         if self.why or not self._may():
-            if bypassed:  # by other sequences: most have nothing to do with a device
+            if others and bypassed:  # by other sequences
                 bypassed.difference_update(_recorders(operations))
             by_python()
             return

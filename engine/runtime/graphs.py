@@ -171,6 +171,9 @@ def capture_launch(graph: Graph, stream: Any = None) -> None:
         raise fail("E213", f"capture_launch takes a captured graph, got {what}")
     if recording.deferred(graph._replay):
         return
+    if stream is None:
+        graph._replay()
+        return
     with ScopedStream(stream if isinstance(stream, Stream) else None, sync_enter=False):
         graph._replay()
 

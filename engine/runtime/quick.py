@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import config
 from engine.compile.cpu import CPU
-from engine.compile.cpu.launcher import Words, maker
+from engine.compile.cpu.launcher import Functions, Words, maker
 from engine.diagnostics.site import Site, call_site
 from engine.lang.types import ArrayType
 from engine.runtime import faults, recording, storage
@@ -51,6 +51,11 @@ maker.begin(
     ),
     _late,
 )  # fmt: skip
+
+
+def functions() -> Functions | None:
+    """The native functions; None before they are made."""
+    return maker.functions
 
 
 def tell(**known: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import Literal
 
@@ -64,11 +65,17 @@ class Writes:
 
 def limits() -> Limits:
     """What launches may save at present."""
-    return Limits(config.stack_limit_bytes, config.journal_limit_bytes)
+    return _limits(config.stack_limit_bytes, config.journal_limit_bytes)
+
+
+_limits = lru_cache(maxsize=8)(Limits)  # those of the last launches are those of the next ones
 
 
 def is_quiet() -> bool:
     """Whether nobody listens to launches and writes, but for tapes."""
+    functions = CPU.functions
+    if functions is not None and functions.quiet():
+        return True
     return not (
         recording.observers or recording.bystanders or watchers or config.print_launches
         or config.verify_fp or announced()

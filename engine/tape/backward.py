@@ -196,7 +196,7 @@ def run_backward(
     _check_gradients(records)
     waiting = _retained(records) if array.retains else []
     alone = not (restored or waiting or before or watch)
-    if alone and records.__class__ is list and run_ready(records):  # type: ignore[arg-type]
+    if alone and records.__class__ is list and run_ready(records):
         return
     plain = True  # all are launches whose adjoints can run, and nothing else does meanwhile
     requests: list[Request] = []

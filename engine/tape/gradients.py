@@ -61,13 +61,11 @@ def gradient_of(value: Any) -> Any:
 
 def clear(records: Iterable[Record], more: Collection[array]) -> None:
     """Sets the gradients of arrays of records, and of others, to zero, each once."""
-    functions = quick.maker.functions
+    functions = quick.functions()
     if functions is not None and records.__class__ is list:
-        came = functions.cleared(records, list(more))
-        if came:
-            return
-        if came is False:
-            records = ()
+        rest = functions.cleared(records, list(more))
+        if rest is not None:
+            records, more = (), rest
     done: set[int] = set()
     for r in records:
         if r.__class__ is LaunchRecord and r.plan.arguments is None:
@@ -97,7 +95,7 @@ def seed(a: array, cotangent: Any) -> None:
 
     Raises LaunchError (E206).
     """
-    functions = quick.maker.functions
+    functions = quick.functions()
     if functions is not None and functions.seeded(
         a, _one(a._info) if cotangent.__class__ is float else cotangent
     ):

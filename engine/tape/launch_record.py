@@ -309,7 +309,7 @@ class LaunchRecord(Record):
     def is_ready(self) -> bool:
         """Whether its adjoint can run as it did before: there is nothing to compile or to say."""
         found = self.selection
-        if self.plan.recipe == 0 and quick.maker.functions is not None:
+        if self.plan.recipe == 0 and quick.functions() is not None:
             self.plan.hurry()
         return (
             found.adjoint is not None and self.dim in found.cleared and not faults.watchers
@@ -454,9 +454,9 @@ class LaunchRecord(Record):
 def run_ready(records: list[LaunchRecord]) -> bool:
     """Runs all records backward, in few calls of compiled code; False where nothing has run.
 
-    They all have to be as `is_ready` says.
+    It has where all of them are as `is_ready` says.
     """
-    functions = quick.maker.functions
+    functions = quick.functions()
     if functions is None:
         return False
     number = len(records) - 1

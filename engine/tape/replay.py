@@ -17,6 +17,7 @@ from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch, Operation
 from engine.runtime.guards import Guard
 from engine.runtime.plan import Selection
+from engine.runtime.quick import NOBODY
 from engine.runtime.sequences import (
     STALE,
     Writes,
@@ -29,7 +30,6 @@ from engine.runtime.sequences import (
 from engine.runtime.storage import Hold, Storage
 from engine.tape.records import LaunchRecord, Record
 
-_NOBODY: frozenset[str] = frozenset()
 _MOST = 256  # parts of one memory that launches of one call hold or write
 Place = tuple[Storage, int, int]
 
@@ -121,7 +121,7 @@ class _Launch:
         call = self.call = operation.call
         plan, values = call.plan, call.values
         self.site = operation.site
-        self.aliased = plan.aliased(values) if plan.pairs else _NOBODY
+        self.aliased = plan.aliased(values) if plan.pairs else NOBODY
         self.selection: Selection = plan.select(values, self.aliased)
         self.step: Step | None = None
         if not self.selection.recorded:

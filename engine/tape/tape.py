@@ -16,7 +16,7 @@ from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import Site, call_site, call_span
 from engine.runtime import quick, recording
 from engine.runtime.array import array
-from engine.runtime.device import get_device
+from engine.runtime.device import get_device, others
 from engine.runtime.device_graphs import bypassed, check_recorded
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
@@ -334,7 +334,7 @@ class Tape(ReplayedTape):
         if recording.graph.get() is not None:
             recording.deferred(partial(self.backward, loss, grads))
             return
-        if bypassed:
+        if others:
             check_recorded(self)
         captured = self._captures is not NOBODY and bool(self._captures)
         seeds = [] if grads is None else check_seeds(grads, captured)

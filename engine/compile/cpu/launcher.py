@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from engine.compile.cpu import CPU
 from engine.compile.cpu.table import table
@@ -50,10 +50,11 @@ class Functions(NamedTuple):
     True, or where it left something a list of its launch structure and its record (which is not on
     the tape then) or values. back_all(records, from): adjoints of records down to the first; True,
     the number of a record that Python has to run, or that of one that left something, with its
-    launch structure. cleared(records, arrays): sets gradients to zero; True, False where those of
-    the arrays are not among them. seeded(array, cotangent): writes an array or bytes over a
-    gradient, which it makes; True. zeros(models, shape, device, requires_grad): an array of zeros
-    like one of the models, which have shapes.
+    launch structure. cleared(records, arrays): sets gradients of records to zero; those of the
+    arrays whose gradients are not among them. seeded(array, cotangent): writes an array or bytes
+    over a gradient, which it makes; True. zeros(models, shape, device, requires_grad): an array of
+    zeros like one of the models, which have shapes. quiet(): True where nobody listens to launches
+    and writes, but for tapes.
     """
 
     pack: Callable[[int, list[Any]], bytes | None]
@@ -61,11 +62,12 @@ class Functions(NamedTuple):
     back: Callable[[int, list[Any], bytes], bytes | bool | None]
     clear: Callable[[Any], bool | None]
     many: Callable[[int, int, int, int], bytes | bool]
-    whole: Callable[[int, Any, Any, Any, bool], list[Any] | bool | None]
+    whole: Callable[[int, Any, Any, Any, bool], list[Any] | Literal[True] | None]
     back_all: Callable[[Sequence[Any], int], bytes | bool | int | None]
-    cleared: Callable[[Any, Sequence[Any]], bool | None]
+    cleared: Callable[[Any, Sequence[Any]], list[Any] | None]
     seeded: Callable[[Any, Any], bool | None]
     zeros: Callable[[dict[tuple[int, ...], Any], Any, Any, bool], Any]
+    quiet: Callable[[], bool | None]
     fill: int
     copy: int
 

@@ -37,8 +37,19 @@ _SETTINGS = (
 )  # fmt: skip
 # What upper layers tell, by name: see `Launcher.tell`.
 CLASSES = ("array", "plain_kind", "brief", "storage", "hold", "chunk", "record", "tape")
-OBJECTS = ("nowhere", "nobody", "settings", "cuts", "host", "active", "watching", "graph", "site",
-           "total", "allocate")
+OBJECTS = (
+    "nowhere",
+    "nobody",
+    "settings",
+    "cuts",
+    "host",
+    "active",
+    "watching",
+    "graph",
+    "site",
+    "total",
+    "allocate",
+)
 QUIET = 5
 _SLOTS = {
     "array": ("_ir", "_packed", "storage", "is_contiguous", "lo", "hi", "_grad", "_flag", "_origin",
@@ -60,7 +71,8 @@ _SLOTS = {
 
 def place_of(cls: type, name: str) -> int | None:
     """How many bytes into an object of a class a slot is; None where that is not clear."""
-    mark, made = object(), object.__new__(cls)
+    mark = object()
+    made: Any = object.__new__(cls)
     setattr(made, name, mark)
     count = cls.__basicsize__ // 8
     words = struct.unpack(f"<{count}Q", ctypes.string_at(id(made), 8 * count))

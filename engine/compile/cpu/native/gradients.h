@@ -98,7 +98,7 @@ bool gather(object* record, const recipe_t& r, each_t& to, int64_t most) {
 }
 
 // cleared(records, more): sets the gradients of arrays of records to zero. None where nothing has
-// happened; True where those of `more` are among them, else False.
+// happened, else a list of those arrays of `more` that Python has to look at.
 object* cleared(object*, object* const* given, int64_t n) {
     if (n != 2 || !py.record_type || type_of(given[0]) != py.list_type) return nothing();
     object* const records = given[0];
@@ -122,11 +122,15 @@ object* cleared(object*, object* const* given, int64_t n) {
         r = recipe_of(record, last, r);
         if (!gather(record, *r, grads, most)) return nothing();
     }
-    bool whole = length(given[1]) >= 0;
-    for (int64_t k = 0; whole && k < length(given[1]); ++k) {
+    object* rest = length(given[1]) < 0 ? nullptr : py.list(0);
+    if (!rest) return nothing();
+    for (int64_t k = 0; k < length(given[1]); ++k) {
         object* const a = item(given[1], k);
         object* const g = type_of(a) == py.array ? gradient(a) : nullptr;
-        whole = g && (g == py.none || grads.has(g));
+        const bool known = g && (g == py.none || grads.has(g));
+        if (known || py.list_add(rest, a) == 0) continue;
+        py.drop(rest);
+        return nothing();
     }
     for (int64_t k = 0; k < grads.count; ++k) py.keep(grads.all[k]);
     bool raised = false;
@@ -134,8 +138,11 @@ object* cleared(object*, object* const* given, int64_t n) {
         raised = raised || wipe(grads.all[k]) < 0;
         py.drop(grads.all[k]);
     }
-    if (raised) return nullptr;
-    return whole ? yes() : (py.keep(py.no), py.no);
+    if (raised) {
+        py.drop(rest);
+        return nullptr;
+    }
+    return rest;
 }
 
 // seeded(array, cotangent): writes a cotangent over an array's gradient: an array of the same

@@ -1,0 +1,23 @@
+"""`--native`: all launches that can go without Python do, from the second on.
+
+Users' programs come to that after many launches, which hardly any test has: see
+`engine.compile.cpu.launcher`. Messages, errors, gradients and what tapes remember are the same.
+"""
+
+from __future__ import annotations
+
+
+def install() -> None:
+    """Makes the native functions at once, and has them run what they can."""
+    import ctypes
+
+    import engine as wp
+    from engine.compile.cpu import brief, launcher, runner
+    from engine.runtime import execute
+
+    wp.Tape, wp.launch  # noqa: B018  # say what they know
+    brief.MANY = 1
+    execute.EAGER = True
+    launcher.maker.asked = True
+    launcher.maker.make(ctypes.sizeof(runner.Launch))
+    assert launcher.maker.functions is not None
