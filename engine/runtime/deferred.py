@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from engine.diagnostics.site import Site
     from engine.runtime.array import array
-    from engine.runtime.plan import Call
+    from engine.runtime.plan_parts import Call
 
 Operation = Callable[[], object]
 

@@ -27,7 +27,8 @@ from engine.runtime.kernel import Kernel
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered
 from engine.runtime.pack import Mismatch, as_array
-from engine.runtime.plan import Call, Plan
+from engine.runtime.plan import Plan
+from engine.runtime.plan_parts import Call
 from engine.runtime.streams import Stream, shaped
 from engine.runtime.structs import Struct
 from engine.runtime.transfer import check_writable, clone

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
 from engine import config
-from engine.classes import dataclass
 from engine.compile.backend import NOTHING, Backend, Marks
 from engine.compile.cpu import CPU
 from engine.compile.cpu.launcher import Words, kinds_words, maker
 from engine.compile.pipeline import Variants
 from engine.lang.structs import PLACES, Argument, leaves
-from engine.lang.types import ArrayType, Type, is_float
+from engine.lang.types import is_float
 from engine.runtime import quick, recording
-from engine.runtime.annotation import array_type, describe
+from engine.runtime.annotation import describe
 from engine.runtime.arguments import Arguments
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
@@ -24,7 +22,8 @@ from engine.runtime.faults import watchers
 from engine.runtime.guards import objection
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered, gathering
-from engine.runtime.pack import Mismatch, Packer, as_array, null, packer
+from engine.runtime.pack import Mismatch, as_array
+from engine.runtime.plan_parts import Param, Selection
 from engine.runtime.quick import NOBODY
 from engine.runtime.storage import watchers as announcing
 from engine.runtime.storage import watching
@@ -35,64 +34,6 @@ if TYPE_CHECKING:
 
 
 _HOST = HOST.alias
-
-
-class Param:
-    """One kernel parameter. `array_kind` is None for scalars, vectors and matrices."""
-
-    __slots__ = ("array_kind", "index", "kind", "name", "null", "pack")
-
-    def __init__(self, index: int, name: str, kind: Type) -> None:
-        self.index = index
-        self.name = name
-        self.kind = kind
-        self.array_kind: ArrayType | None = None
-        self.pack: Packer = bytes
-        self.null = b""
-        if isinstance(kind, ArrayType):
-            self.array_kind = array_type(kind.element, kind.ndim)
-            self.null = null(kind)
-        else:
-            self.pack = packer(kind, name)
-
-
-@dataclass(slots=True, eq=False)
-class Selection:
-    """How a launch with a certain set of gradients is recorded and differentiated.
-
-    useful: False where no gradient can flow, so that nothing runs in the backward
-    pass. executable: what a recorded launch runs. recorded: whether it writes a journal.
-    reads: positions of the parameters whose contents the adjoint reads. watched: of those that
-    it may come to read, should more arrays require a gradient by then. gradients: positions of
-    the arrays whose gradients follow the adjoint's arguments.
-    adjoint, cleared: the compiled adjoint, and the grids for which nothing is to be said of it;
-    none until a backward pass has looked.
-    """
-
-    wrt: frozenset[str]
-    journaled: frozenset[str]
-    useful: bool
-    executable: Executable
-    recorded: bool
-    reads: frozenset[int]
-    watched: tuple[int, ...]
-    gradients: tuple[int, ...]
-    adjoint: Executable | None = None
-    cleared: set[tuple[int, ...]] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class Call:
-    """One launch with checked arguments: `blob` is `values` as the kernel reads them.
-
-    inputs: how many of the arguments the caller named as inputs.
-    """
-
-    plan: Plan
-    dim: tuple[int, ...]
-    values: list[Any]
-    blob: bytes
-    inputs: int
 
 
 class Plan:

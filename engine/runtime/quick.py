@@ -33,7 +33,7 @@ def _late() -> dict[str, Any]:
     from engine.compile.cpu import schedule
     from engine.compile.cpu.brief import Brief
     from engine.runtime.execute import Executable
-    from engine.runtime.plan import Selection
+    from engine.runtime.plan_parts import Selection
 
     return {
         "array": array, "plain_kind": ArrayType, "brief": Brief, "hold": storage.Hold,

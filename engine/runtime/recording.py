@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from engine.runtime.array import array
     from engine.runtime.deferred import DeferredLaunch
     from engine.runtime.kernel import Kernel
-    from engine.runtime.plan import Call, Plan
+    from engine.runtime.plan import Plan
+    from engine.runtime.plan_parts import Call
 
 
 Written = Callable[[], None]

@@ -19,7 +19,7 @@ from engine.runtime.device import HOST
 from engine.runtime.execute import Executable
 from engine.runtime.faults import watchers
 from engine.runtime.guards import objection
-from engine.runtime.plan import Call
+from engine.runtime.plan_parts import Call
 from engine.runtime.storage import Storage, announced
 
 Simple = DeferredLaunch | DeferredWrite

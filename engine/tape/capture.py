@@ -25,7 +25,7 @@ from engine.tape.tracing import Budget, Tracer, Watch
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
-    from engine.runtime.plan import Call
+    from engine.runtime.plan_parts import Call
 
 # Called before a launch runs: the kernel, how many launches came before, the user's call.
 OnLaunch = Callable[["Kernel", int, "Site | None"], None]

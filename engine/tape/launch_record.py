@@ -19,7 +19,8 @@ from engine.runtime.array import array
 from engine.runtime.execute import Executable, foreseen
 from engine.runtime.finite import look
 from engine.runtime.kernel import Kernel
-from engine.runtime.plan import Plan, Selection
+from engine.runtime.plan import Plan
+from engine.runtime.plan_parts import Selection
 from engine.runtime.storage import Glance, Hold, announced
 from engine.tape.record import OFF, Record
 from engine.tape.restoration import Restoration, contents

@@ -16,7 +16,7 @@ from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch, Operation
 from engine.runtime.guards import Guard
-from engine.runtime.plan import Selection
+from engine.runtime.plan_parts import Selection
 from engine.runtime.quick import NOBODY
 from engine.runtime.sequences import (
     STALE,

@@ -11,7 +11,7 @@ from engine.compile.backend import Limits
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch, Operation
-from engine.runtime.plan import Call
+from engine.runtime.plan_parts import Call
 from engine.tape.capture import Captures
 from engine.tape.overwrites import MODES, Overwrites
 from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record

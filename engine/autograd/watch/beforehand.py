@@ -15,7 +15,7 @@ from engine.autograd.watch.places import Weak
 from engine.autograd.watch.reach import NONE, Edge, Leaf, Reach, ReachMap, has_gradient
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
-from engine.runtime.plan import Call
+from engine.runtime.plan_parts import Call
 from engine.tape.capture import CapturedTape
 from engine.tape.outline import root_array, root_of
 from engine.tape.record import Record

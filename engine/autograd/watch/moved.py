@@ -21,7 +21,7 @@ from engine.autograd.watch.places import WeakPlaces
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
-from engine.runtime.plan import Call
+from engine.runtime.plan_parts import Call
 from engine.runtime.storage import Hold, Storage
 from engine.tape.capture import CapturedTape, Pass, active_tape
 from engine.tape.outline import Outline, outline

@@ -20,7 +20,8 @@ from engine.diagnostics import Span
 from engine.diagnostics.callers import call_at, copied, text
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
-from engine.runtime.plan import Call, Plan
+from engine.runtime.plan import Plan
+from engine.runtime.plan_parts import Call
 from engine.tape.capture import CapturedTape, Pass
 from engine.tape.captured import CapturedWrite
 from engine.tape.outline import root_of

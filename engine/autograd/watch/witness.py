@@ -31,7 +31,7 @@ from engine.autograd.watch.writes import Writes
 from engine.diagnostics import EngineError, Span
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
-from engine.runtime.plan import Call
+from engine.runtime.plan_parts import Call
 from engine.runtime.storage import Storage
 from engine.tape.capture import CapturedTape, Pass, active_tape, passed_over
 from engine.tape.outline import root_array

@@ -14,7 +14,8 @@ from engine.ir import nodes as n
 from engine.ir.printer import to_text
 from engine.lang.types import is_float
 from engine.runtime.execute import Executable
-from engine.runtime.plan import Param, Plan
+from engine.runtime.plan import Plan
+from engine.runtime.plan_parts import Param
 from engine.tape.records import LaunchRecord
 
 Dim = tuple[int, ...]

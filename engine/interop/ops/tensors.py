@@ -10,7 +10,7 @@ from engine.interop.ops.program import Program
 from engine.lang.types import ArrayType, ScalarType, scalar_of, shape_of
 from engine.runtime.base import HEADER
 from engine.runtime.pack import Mismatch
-from engine.runtime.plan import Param
+from engine.runtime.plan_parts import Param
 
 # PyTorch has little for unsigned integers but bytes: they are taken for signed ones, and back.
 _SIGNED = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}

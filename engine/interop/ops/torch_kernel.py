@@ -17,7 +17,7 @@ from engine.runtime.foreign import plain
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
 from engine.runtime.launch_errors import fail
-from engine.runtime.plan import Param
+from engine.runtime.plan_parts import Param
 
 Dims = int | Sequence[int]
 

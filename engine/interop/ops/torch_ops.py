@@ -28,7 +28,7 @@ from engine.interop.ops.torch_formulas import Backward, Formula, Forward
 from engine.lang.types import BOOL, ScalarType, Type, is_float, scalar_of
 from engine.locks import Lock
 from engine.runtime.launch_errors import fail
-from engine.runtime.plan import Param
+from engine.runtime.plan_parts import Param
 
 # A namespace and a name, but none of PyTorch's own.
 _NAME = re.compile(r"(?!(?:aten|prims?|quantized|profiler)::)[A-Za-z_]\w*::[A-Za-z_]\w*", re.ASCII)

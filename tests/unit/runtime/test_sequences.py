@@ -307,11 +307,11 @@ def test_who_listens_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
             p, launched, out = training(5), [], []
             for k in range(6):
                 if k % 2:
-                    monkeypatch.setattr(
-                        recording, "observers", [lambda kernel, dim: launched.append(kernel.key)]
-                    )
-                wp.capture_launch(p.graphs[0])
-                monkeypatch.setattr(recording, "observers", [])
+                    recording.observers.append(lambda kernel, dim: launched.append(kernel.key))
+                try:
+                    wp.capture_launch(p.graphs[0])
+                finally:
+                    recording.observers.clear()
                 with capturing() as capture:
                     wp.capture_launch(p.graphs[0])
                 out.append((capture.launches, [[r.name for r in t.records] for t in capture.tapes]))

@@ -1,0 +1,73 @@
+"""The parts of a plan: parameters, selections of gradients, and calls."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from engine.classes import dataclass
+from engine.lang.types import ArrayType, Type
+from engine.runtime.annotation import array_type
+from engine.runtime.execute import Executable
+from engine.runtime.pack import Packer, null, packer
+
+if TYPE_CHECKING:
+    from engine.runtime.plan import Plan
+
+
+class Param:
+    """One kernel parameter. `array_kind` is None for scalars, vectors and matrices."""
+
+    __slots__ = ("array_kind", "index", "kind", "name", "null", "pack")
+
+    def __init__(self, index: int, name: str, kind: Type) -> None:
+        self.index = index
+        self.name = name
+        self.kind = kind
+        self.array_kind: ArrayType | None = None
+        self.pack: Packer = bytes
+        self.null = b""
+        if isinstance(kind, ArrayType):
+            self.array_kind = array_type(kind.element, kind.ndim)
+            self.null = null(kind)
+        else:
+            self.pack = packer(kind, name)
+
+
+@dataclass(slots=True, eq=False)
+class Selection:
+    """How a launch with a certain set of gradients is recorded and differentiated.
+
+    useful: False where no gradient can flow, so that nothing runs in the backward
+    pass. executable: what a recorded launch runs. recorded: whether it writes a journal.
+    reads: positions of the parameters whose contents the adjoint reads. watched: of those that
+    it may come to read, should more arrays require a gradient by then. gradients: positions of
+    the arrays whose gradients follow the adjoint's arguments.
+    adjoint, cleared: the compiled adjoint, and the grids for which nothing is to be said of it;
+    none until a backward pass has looked.
+    """
+
+    wrt: frozenset[str]
+    journaled: frozenset[str]
+    useful: bool
+    executable: Executable
+    recorded: bool
+    reads: frozenset[int]
+    watched: tuple[int, ...]
+    gradients: tuple[int, ...]
+    adjoint: Executable | None = None
+    cleared: set[tuple[int, ...]] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Call:
+    """One launch with checked arguments: `blob` is `values` as the kernel reads them.
+
+    inputs: how many of the arguments the caller named as inputs.
+    """
+
+    plan: Plan
+    dim: tuple[int, ...]
+    values: list[Any]
+    blob: bytes
+    inputs: int
