@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from engine.runtime.array import array
 from engine.runtime.device import HOST
 from engine.runtime.structs import Struct
 from engine.tape.records import LaunchRecord, Record
-
-if TYPE_CHECKING:
-    from engine.runtime.annotation import ElementInfo
 
 
 class Gradients(dict[Any, Any]):
@@ -97,7 +94,7 @@ def seed(a: array, cotangent: Any) -> None:
     """
     functions = quick.functions()
     if functions is not None and functions.seeded(
-        a, _one(a._info) if cotangent.__class__ is float else cotangent
+        a, one_of(a) if cotangent.__class__ is float else cotangent
     ):
         return
     if cotangent.__class__ is array:
@@ -119,8 +116,9 @@ def seed(a: array, cotangent: Any) -> None:
         grad._put(cotangent)
 
 
-def _one(info: ElementInfo) -> bytes | None:
-    """The bytes of the number 1; None for types that NumPy does not have."""
+def one_of(a: array) -> bytes | None:
+    """The bytes of the number 1 as an element; None for types that NumPy does not have."""
+    info = a._info
     if info.one is None and not info.opaque:
         info.one = np.ones((), info.numpy).tobytes()
     return info.one

@@ -25,7 +25,7 @@ from engine.runtime.recording import Written
 from engine.tape import access
 from engine.tape.backward import check_loss, check_seeds, lying_seeds, run_backward
 from engine.tape.capture import NOBODY, Captures, Pass, is_capturing
-from engine.tape.gradients import Gradients, clear, gradient_of, seed
+from engine.tape.gradients import Gradients, clear, gradient_of, one_of, seed
 from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.overwrites import Overwrites, mode
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
@@ -337,10 +337,14 @@ class Tape(ReplayedTape):
         if others:
             check_recorded(self)
         captured = self._captures is not NOBODY and bool(self._captures)
-        seeds = [] if grads is None else check_seeds(grads, captured)
-        if captured:  # now that what gets a cotangent requires a gradient
-            self._captures.look(self._scopes.scopes)
-        all_seeds: list[tuple[array, Any]] = [*seeds, *([] if loss is None else [(loss, 1.0)])]
+        if not captured and self._overwrites.are_none() and self._seed_at_once(loss, grads):
+            all_seeds: list[tuple[array, Any]] = []
+        else:
+            all_seeds = [] if grads is None else check_seeds(grads, captured)
+            if captured:  # now that what gets a cotangent requires a gradient
+                self._captures.look(self._scopes.scopes)
+            if loss is not None:
+                all_seeds.append((loss, 1.0))
         known = self._unmade is None  # first, since most tapes are recorded where they run
         restored = self._overwrites.needed(self.records) if known else self._restored()
         watch = self._captures.watch(self.records) if captured else None
@@ -366,6 +370,22 @@ class Tape(ReplayedTape):
             recording.active.reset(token)
         if watch is not None:
             self._captures.watched(lambda: self.memory)
+
+    def _seed_at_once(self, loss: array | None, grads: Any) -> bool:
+        """Writes the one cotangent of most passes; False where nothing has happened."""
+        functions = quick.functions()
+        if functions is None or (grads if loss is not None else grads.__class__ is not dict):
+            return False
+        if loss is not None:
+            of, done = loss, functions.seeded(loss, one_of(loss))
+        elif len(grads) == 1:
+            ((of, cotangent),) = grads.items()
+            done = cotangent.__class__ is array and functions.seeded(of, cotangent)
+        else:
+            return False
+        if done:
+            self._seeded[id(of)] = of
+        return bool(done)
 
     def visualize(
         self,

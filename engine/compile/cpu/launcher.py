@@ -54,7 +54,7 @@ class Functions(NamedTuple):
     arrays whose gradients are not among them. seeded(array, cotangent): writes an array or bytes
     over a gradient, which it makes; True. zeros(models, shape, device, requires_grad): an array of
     zeros like one of the models, which have shapes. quiet(): True where nobody listens to launches
-    and writes, but for tapes.
+    and writes, but for tapes. announced(array): announces a write to it off any tape; True.
     """
 
     pack: Callable[[int, list[Any]], bytes | None]
@@ -68,6 +68,7 @@ class Functions(NamedTuple):
     seeded: Callable[[Any, Any], bool | None]
     zeros: Callable[[dict[tuple[int, ...], Any], Any, Any, bool], Any]
     quiet: Callable[[], bool | None]
+    announced: Callable[[Any], bool | None]
     fill: int
     copy: int
 

@@ -27,6 +27,14 @@ object* clear(object*, object* const* given, int64_t n) {
     return done < 0 ? nullptr : done ? yes() : nothing();
 }
 
+// announced(array): announces a write to all of an array of plain numbers off any tape; True.
+object* announced(object*, object* const* given, int64_t n) {
+    world_t w;
+    if (n != 1 || type_of(given[0]) != py.array || !w.look() || !is_none(py.active)) return nothing();
+    if (type_of(slot(given[0], A_IR)) != py.plain_kind || !may_write(given[0])) return nothing();
+    return announce(given[0]) ? yes() : nullptr;
+}
+
 // Objects, each once, in the order in which they came.
 struct each_t {
     object** all = nullptr;

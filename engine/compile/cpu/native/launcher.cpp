@@ -116,7 +116,7 @@ int eng_launcher(const void* table, int64_t size, void** functions) {
         reinterpret_cast<void*>(&many), reinterpret_cast<void*>(&whole),
         reinterpret_cast<void*>(&back_all), reinterpret_cast<void*>(&cleared),
         reinterpret_cast<void*>(&seeded), reinterpret_cast<void*>(&zeros),
-        reinterpret_cast<void*>(&quiet),
+        reinterpret_cast<void*>(&quiet), reinterpret_cast<void*>(&announced),
         reinterpret_cast<void*>(&fill), reinterpret_cast<void*>(&copy),
         reinterpret_cast<void*>(sizeof(eng_launch)),
     };
