@@ -310,8 +310,11 @@ class Body:
             self.ask(s, self.ahead[id(s)])
 
     def ask(self, s: n.Load, what: Ahead) -> None:
-        """Asks for what a thread to come will need; adjoints run from the last thread on."""
-        later = f"{index_name(0)} {'-' if self.fn.adjoints else '+'} {AHEAD}"
+        """Asks for what a thread to come will need: of adjoints with memory of their own (see
+        `loops.runs_down`) that is one before it.
+        """
+        down = self.fn.adjoints and self.e.facts[id(self.fn)].context
+        later = f"{index_name(0)} {'-' if down else '+'} {AHEAD}"
         index = [later if k == what.axis else self.index(a) for k, a in enumerate(s.index)]
         array = self.name(s.array)
         self.line(f"if (eng::inside({later}, {array}.shape[{what.axis}])) {{")
