@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from engine.codegen import headers, lanes, loans, snippets, streams
+from engine.codegen import beforehand, headers, lanes, loans, snippets, streams
+from engine.codegen.beforehand import Beforehand
 from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR, touched_arrays
 from engine.codegen.guards import guards_of
@@ -20,6 +21,7 @@ from engine.codegen.layout import arg_offsets
 from engine.codegen.loops import Loops, Place, loop
 from engine.codegen.outline import is_large, weight_of
 from engine.codegen.spelling import flag, identifier, local
+from engine.codegen.statements import WITHIN
 from engine.ir import nodes as n
 from engine.lang.ctypes_ import ctype
 from engine.lang.types import ArrayType
@@ -59,7 +61,11 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
         out += _run(e, apart, flat=True) if _in_place(e) else []
         blocks, width = lanes.function(e)
         far = () if blocks else streams.streams(e, known)
-        out += _run_apart(e, known, far)
+        what = None if blocks or far or known.sums else beforehand.beforehand(e)
+        if what is not None:
+            within = [] if e.guards is None else [f"const bool {WITHIN}"]
+            out += beforehand.functions(e, what, within)
+        out += _run_apart(e, known, far, what)
     if blocks:
         out += blocks + lanes.run(e, width, *_apart(e))
     out += _go(e, known, bool(blocks), bool(far)) if apart else []
@@ -133,10 +139,12 @@ def _apart(e: Emitter) -> tuple[list[str], list[str]]:
     return pointers, args
 
 
-def _run_apart(e: Emitter, known: Loops, far: Sequence[tuple[str, Place]]) -> list[str]:
+def _run_apart(
+    e: Emitter, known: Loops, far: Sequence[tuple[str, Place]], what: Beforehand | None
+) -> list[str]:
     """The same for contiguous arrays of which none that is written shares memory with another.
 
-    far: arrays that may be too large for caches.
+    far: arrays that may be too large for caches. what: what is evaluated beforehand.
     """
     pointers, args = _apart(e)
     head = f"const unsigned char* args, eng_launch* L,\n    {', '.join(map(only, pointers))}"
@@ -144,7 +152,7 @@ def _run_apart(e: Emitter, known: Loops, far: Sequence[tuple[str, Place]]) -> li
     return [
         f"ENG_ALONE void run_apart({head}) {{",
         *args,
-        *loop(e, known, streams=far, guarded=True),
+        *loop(e, known, streams=far, guarded=True, what=what),
         "}",
     ]
 

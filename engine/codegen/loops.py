@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.classes import dataclass
+from engine.codegen import beforehand
+from engine.codegen.beforehand import Beforehand
 from engine.codegen.cstyle import Emitter
 from engine.codegen.facts import LINEAR, Facts
 from engine.codegen.guards import Guards
@@ -52,12 +54,13 @@ def spans_of(e: Emitter, known: Loops) -> set[str]:
 
 def loop(
     e: Emitter, known: Loops, scalar: bool = False, streams: Sequence[tuple[str, Place]] = (),
-    guarded: bool = False,
+    guarded: bool = False, what: Beforehand | None = None,
 ) -> list[str]:  # fmt: skip
     """The body of a function that runs threads; arguments have the names of parameters.
 
     scalar: it is not to be vectorised. streams: arrays that may go out by whole lines, and what
-    of them threads write. guarded: it leaves out threads that do nothing, where it goes up.
+    of them threads write. guarded: it leaves out threads that do nothing, where it goes up. what:
+    what blocks of threads evaluate beforehand.
     """
     facts = e.facts[id(e.fn)]
     adjoint, down = bool(e.fn.adjoints), runs_down(e, known)
@@ -75,9 +78,12 @@ def loop(
                 for p in e.fn.params]  # fmt: skip
         out += [f"    {line}" for line in _near(e, streams)]
     guards = e.guards if guarded and not down else None
-    if e.guards is not None:
-        args.append(flag(guards is not None))
-    call = " ".join([*sums.own(), f"{e.call(e.fn, args)};", *sums.kept()])
+    within = [] if e.guards is None else [flag(guards is not None)]
+    call = " ".join([*sums.own(), f"{e.call(e.fn, [*args, *within])};", *sums.kept()])
+    begins: list[str] = []
+    if what is not None:
+        plain = f"{e.call(e.fn, [*args, *within])};"
+        *begins, rest = beforehand.calls(e, what, args, within)
     if e.fn.watch:
         call = f"ctx.thread = {_linear(facts, down)}; {call}"
     if scalar:
@@ -93,14 +99,22 @@ def loop(
     if facts.reads:
         call = f"eng::open_frame(ctx); {call} eng::next_frame(ctx);"
     if facts.axes and LINEAR in facts.tids:
-        call = f"const int64_t k = {_linear(facts, down)}; {call}"
+        linear = f"const int64_t k = {_linear(facts, down)};"
+        call, begins = f"{linear} {call}", [f"{linear} {b}" for b in begins]
     if facts.axes == 0:
         head = "int64_t k = end - 1; k >= begin; --k" if down else "int64_t k = begin; k < end; ++k"
         lines = [f"for ({head}) {{ {call} }}"]
     else:
         left_out = [] if guards is None else _left_out(e, guards)
-        lines = _rows(facts, call, sums, down, _streamed(e, streams, call) if streams else None,
-                      left_out)  # fmt: skip
+        row_of = _streamed(e, streams, call) if streams else None
+        if what is not None:
+            x = f"k{facts.axes - 1}"
+            ends = ["if (ctx.error) break;"] if facts.context else []
+            row_of = beforehand.block(
+                e, what, x, begins, call.replace(plain, rest), down, ends
+            )  # fmt: skip
+            row_of.append(_threads(x, call, down, "at"))
+        lines = _rows(facts, call, sums, down, row_of, left_out)
     out += [f"    {line}" for line in (*lines, *sums.after())]
     if facts.context:
         out.append("    eng::leave(L, ctx);")
@@ -162,6 +176,13 @@ def _left_out(e: Emitter, guards: Guards) -> list[str]:
     return out
 
 
+def _threads(x: str, call: str, down: bool, begin: str) -> str:
+    """The loop over the threads of a row, from one on."""
+    if down:
+        return f"for (int64_t {x} = {begin}; {x} > first; --{x}) {{ {call} }}"
+    return f"for (int64_t {x} = {begin}; {x} < stop; ++{x}) {{ {call} }}"
+
+
 def _rows(
     facts: Facts, call: str, sums: Sums, down: bool, row_of: list[str] | None = None,
     left_out: Sequence[str] = (),
@@ -188,10 +209,8 @@ def _rows(
         inner = row_of
     elif sums.places:
         inner = sums.blocks(x, call, ends, down)
-    elif down:
-        inner = [f"for (int64_t {x} = stop; {x} > first; --{x}) {{ {call} }}"]
     else:
-        inner = [f"for (int64_t {x} = first; {x} < stop; ++{x}) {{ {call} }}"]
+        inner = [_threads(x, call, down, "stop" if down else "first")]
     body = [f"int64_t c[{axes}];", count, *coordinates, range_, *left_out, *inner, *ends]
     return [row, *(f"    {line}" for line in body), "}"]
 

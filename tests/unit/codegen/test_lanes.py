@@ -347,8 +347,8 @@ def meshed(x: V, faces: wp.array2d(dtype=int), w: F, y: V):
 
 def test_scatters_ask_ahead_for_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     text = str(kernel_stage(meshed, "cpp"))
-    assert "inside(k0 + 16, v_faces.shape[0])" in text
-    assert "inside(k0 - 16, v_faces.shape[0])" in text
+    # The adjoint has no memory of its own, and runs upwards too.
+    assert text.count("inside(k0 + 16, v_faces.shape[0])") > 1 and "k0 - 16" not in text
     assert "eng::ask(v_adj_x, later);" not in str(kernel_stage(product, "cpp"))
     rng = np.random.default_rng(5)
     for count, threads in ((0, 1), (1, 2), (17, 1), (500, 2)):

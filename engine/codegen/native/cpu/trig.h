@@ -4,6 +4,30 @@
 #pragma once
 #include "math.h"
 
+namespace eng {
+namespace vm {
+
+// Of threads that compute it beforehand: the fast way, noting what it is not for, or the other.
+#if defined(ENG_PRECISE)
+#define ENG_AHEAD(T, name, call) \
+    template <bool near> ENG_INLINE T name##_ahead(T x, int32_t&) { return eng::name(x); }
+#else
+#define ENG_AHEAD(T, name, call)                                    \
+    template <bool near> ENG_INLINE T name##_ahead(T x, int32_t& far) { \
+        if constexpr (!near) return call##_any(x);                  \
+        far |= !is_near(x);                                         \
+        return call##_fast(x);                                      \
+    }
+#endif
+ENG_AHEAD(float, sin, sin)
+ENG_AHEAD(float, cos, cos)
+ENG_AHEAD(double, sin, sin64)
+ENG_AHEAD(double, cos, cos64)
+#undef ENG_AHEAD
+
+}  // namespace vm
+}  // namespace eng
+
 #if defined(ENG_SIMD)
 namespace eng {
 namespace vm {
