@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.compile.cpu.launcher import maker
 from engine.diagnostics.site import call_site
 from engine.lang.structs import ARRAYS, StructType, TupleType, UserType
 from engine.lang.types import ScalarType, shape_of
@@ -147,7 +148,17 @@ class Launch:
         In the block of a tape it is not recorded either (`adtool check` tells of it: G004).
         """
         del stream
-        plan = self.kernel._plan
+        plan, functions = self.kernel._plan, maker.functions
+        if (
+            functions is not None and plan is not None and plan.recipe and not self.adjoint
+            and self._backend is plan.backend
+        ):  # fmt: skip
+            came = functions.whole(plan.recipe, self.dim, self.params, (), False)
+            if came is True:
+                return
+            if came is not None:
+                plan.finish(self.dim, came)
+                return
         if (
             plan is not None and plan.plain and not self.adjoint
             and self._backend is plan.backend and plan.is_unheard()

@@ -452,7 +452,7 @@ class LaunchRecord(Record):
                 a._parts[...] = before
 
 
-def run_ready(records: list[LaunchRecord]) -> bool:
+def run_ready(records: list[Any]) -> bool:
     """Runs all records backward, in few calls of compiled code; False where nothing has run.
 
     It has where all of them are as `is_ready` says.

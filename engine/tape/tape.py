@@ -18,14 +18,16 @@ from engine.runtime import quick, recording
 from engine.runtime.array import array
 from engine.runtime.device import get_device, others
 from engine.runtime.device_graphs import bypassed, check_recorded
+from engine.runtime.guards import Guard
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
 from engine.runtime.plan import Plan
 from engine.runtime.recording import Written
 from engine.tape import access
-from engine.tape.backward import check_loss, check_seeds, lying_seeds, run_backward
+from engine.tape.backward import check_loss, check_seeds, lying_seeds, run_backward, seed_at_once
 from engine.tape.capture import NOBODY, Captures, Pass, is_capturing
-from engine.tape.gradients import Gradients, clear, gradient_of, one_of, seed
+from engine.tape.gradients import Gradients, clear, gradient_of, seed
+from engine.tape.launch_record import run_ready
 from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.overwrites import Overwrites, mode
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
@@ -337,8 +339,14 @@ class Tape(ReplayedTape):
         if others:
             check_recorded(self)
         captured = self._captures is not NOBODY and bool(self._captures)
-        if not captured and self._overwrites.are_none() and self._seed_at_once(loss, grads):
-            all_seeds: list[tuple[array, Any]] = []
+        seeded = None
+        if not captured and self._overwrites.are_none():
+            seeded = seed_at_once(loss, grads)
+        all_seeds: list[tuple[array, Any]] = []
+        if seeded is not None:
+            self._seeded[id(seeded)] = seeded
+            if self._is_plain() and run_ready(self.records):
+                return
         else:
             all_seeds = [] if grads is None else check_seeds(grads, captured)
             if captured:  # now that what gets a cotangent requires a gradient
@@ -371,21 +379,12 @@ class Tape(ReplayedTape):
         if watch is not None:
             self._captures.watched(lambda: self.memory)
 
-    def _seed_at_once(self, loss: array | None, grads: Any) -> bool:
-        """Writes the one cotangent of most passes; False where nothing has happened."""
-        functions = quick.functions()
-        if functions is None or (grads if loss is not None else grads.__class__ is not dict):
+    def _is_plain(self) -> bool:
+        """Whether a pass is no more than the adjoints of records, one after another."""
+        if self._unmade is not None or recording.active.get() is not None:
             return False
-        if loss is not None:
-            of, done = loss, functions.seeded(loss, one_of(loss))
-        elif len(grads) == 1:
-            ((of, cotangent),) = grads.items()
-            done = cotangent.__class__ is array and functions.seeded(of, cotangent)
-        else:
-            return False
-        if done:
-            self._seeded[id(of)] = of
-        return bool(done)
+        self._overwrites.mixed = None
+        return not (config.verify_autograd_array_access or array.retains or Guard.made)
 
     def visualize(
         self,
@@ -460,7 +459,7 @@ class Tape(ReplayedTape):
 
     def zero(self) -> None:
         """Sets the gradients of all arrays on the tape to zero."""
-        if recording.deferred(self.zero):
+        if recording.graph.get() is not None and recording.deferred(self.zero):
             return
         replays = () if self._unmade is None else self._replays()
         if replays:
