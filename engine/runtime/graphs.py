@@ -83,22 +83,22 @@ class Graph:
 
     def _run(self) -> None:
         """Runs the operations. Tapes go on from where they are."""
-        before = recording.active.get()
-        now = before
-        missed = recording.passed_over.get()
+        before = now = recording.active.get()
+        waiting = self._root._waiting
+        token = None
         if before is not None:
-            missed = (before, call_site(), "graph")
-        token = recording.passed_over.set(missed)
+            token = recording.passed_over.set((before, call_site(), "graph"))
         try:
             for operation, tape in self._steps:
                 if tape is not now:
                     recording.active.set(tape)
                     now = tape
-                if tape is not None and (rewind := self._root._waiting.pop(id(tape), None)):
+                if waiting and tape is not None and (rewind := waiting.pop(id(tape), None)):
                     rewind()
                 operation()
         finally:
-            recording.passed_over.reset(token)
+            if token is not None:
+                recording.passed_over.reset(token)
             if now is not before:
                 recording.active.set(before)
 

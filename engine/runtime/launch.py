@@ -86,8 +86,8 @@ def launch(
     plan = kernel._plan if kernel.__class__ is Kernel else None
     functions = maker.functions
     if (
-        functions is not None and plan is not None and plan.recipe and device is None
-        and not (adjoint or record_cmd or stream is not None)
+        functions is not None and plan is not None and device is None
+        and not (adjoint or record_cmd or stream is not None) and (plan.recipe or plan.hurry())
     ):  # fmt: skip
         came = functions.whole(plan.recipe, dim, inputs, outputs, record_tape)
         if came is True:

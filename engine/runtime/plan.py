@@ -153,7 +153,8 @@ class Plan:
         Every launch asks: what was never used in the process is known without a look.
         """
         return not (
-            recording.observers or recording.bystanders or recording.captured or others
+            recording.observers or recording.bystanders or others
+            or (recording.captured and recording.graph.get() is not None)
             or config.print_launches or config.verify_fp or config.device is not _HOST
             or self.backend is not CPU
         )  # fmt: skip
@@ -165,11 +166,12 @@ class Plan:
             self._words = kinds_words([(p.array_kind, p.kind) for p in self.params]) or False
         return self._words
 
-    def hurry(self) -> None:
-        """Has launches go without Python, where that can be; once it was compiled."""
-        if self._forward is not None:
+    def hurry(self) -> int | None:
+        """Has launches go without Python, where that can be, once it was compiled; the recipe."""
+        if self.recipe == 0 and self._forward is not None:
             self._recipe = quick.recipe(self, self._forward) if self.plain else None
             self.recipe = None if self._recipe is None else self._recipe.at
+        return self.recipe
 
     def finish(self, dim: Any, left: list[Any]) -> None:
         """Tells what a launch without Python left: see `Functions.whole`."""
@@ -187,8 +189,6 @@ class Plan:
     def pack(self, args: list[Any]) -> bytes | None:
         """The arguments of a plain launch as bytes; None where `bind` has to look at them."""
         if maker.functions is not None:
-            if self.recipe == 0:
-                self.hurry()
             if self.words:
                 packed = maker.functions.pack(self.words.at, args)
                 if packed is not None:

@@ -150,8 +150,8 @@ class Launch:
         del stream
         plan, functions = self.kernel._plan, maker.functions
         if (
-            functions is not None and plan is not None and plan.recipe and not self.adjoint
-            and self._backend is plan.backend
+            functions is not None and plan is not None and not self.adjoint
+            and self._backend is plan.backend and (plan.recipe or plan.hurry())
         ):  # fmt: skip
             came = functions.whole(plan.recipe, self.dim, self.params, (), False)
             if came is True:

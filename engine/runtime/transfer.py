@@ -21,7 +21,6 @@ from engine.runtime.foreign import follows, plain, shared
 from engine.runtime.guards import in_one_place, objection
 from engine.runtime.launch_errors import fail
 from engine.runtime.recording import active, bystanders, deferred, graph, reading
-from engine.runtime.storage import announced
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
@@ -76,16 +75,15 @@ def fill(dest: array, value: Any, what: str) -> None:
 
 def zero(dest: array) -> None:
     """Sets every element to zero, as `fill` does: gradients, again and again."""
+    functions = CPU.functions
+    if functions is not None and functions.clear(dest):
+        return
     storage = dest.storage
     if (
         dest.is_contiguous and storage.writable and storage.guard is None and not bystanders
         and storage.device is HOST and graph.get() is None and active.get() is None
         and not dest._info.linked
     ):  # fmt: skip
-        functions = CPU.functions
-        if functions is not None and dest.hi - dest.lo <= FEW and not announced():
-            if functions.clear(dest):
-                return
         storage.before_write(dest.lo, dest.hi)
         view = dest._own_view
         if view is not None:

@@ -310,7 +310,7 @@ class LaunchRecord(Record):
     def is_ready(self) -> bool:
         """Whether its adjoint can run as it did before: there is nothing to compile or to say."""
         found = self.selection
-        if self.plan.recipe == 0 and quick.functions() is not None:
+        if quick.functions() is not None:
             self.plan.hurry()
         return (
             found.adjoint is not None and self.dim in found.cleared and not faults.watchers

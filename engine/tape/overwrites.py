@@ -122,6 +122,9 @@ class Overwrites:
     def watched(self, more: Mapping[Storage, tuple[int, int]]) -> None:
         """Takes note of what launches may read again, that overwrite nothing of it."""
         read = self._read
+        if not read:
+            read.update(more)
+            return
         for storage, (lo, hi) in more.items():
             known = read.get(storage, (lo, hi))
             read[storage] = (min(lo, known[0]), max(hi, known[1]))

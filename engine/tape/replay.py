@@ -12,7 +12,7 @@ from typing import Any
 
 from engine import config
 from engine.compile.backend import Batch, Journal, Limits, Outcome, Step
-from engine.runtime import recording
+from engine.runtime import quick, recording
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch, Operation
 from engine.runtime.guards import Guard
@@ -157,6 +157,9 @@ class _Back:
         """Whether it adds to the gradients that arrays have now."""
         if self.batch.limits != now or not (self.batch.fits() and self.writes.are_free()):
             return False
+        functions = quick.functions()
+        if functions is not None and functions.are_same((), self.grads):
+            return True
         for a, g in self.grads:  # noqa: SIM110  # a generator takes twice the time
             if a._grad is not g and a.grad is not g:
                 return False
@@ -196,9 +199,11 @@ class Piece:
 
     def _is_same(self) -> bool:
         """Whether each is recorded, and goes backward, as it did."""
-        for a, asks in self._flags:
-            if (a._flag and (a._origin is None or a.requires_grad)) is not asks:
-                return False
+        functions = quick.functions()
+        if functions is None or not functions.are_same(self._flags, ()):
+            for a, asks in self._flags:
+                if (a._flag and (a._origin is None or a.requires_grad)) is not asks:
+                    return False
         for k, asks in self._kernels:  # noqa: SIM110  # generators take twice the time
             if k.enable_backward is not asks:
                 return False
@@ -214,9 +219,9 @@ class Piece:
             for operation in self._operations:
                 operation()
             return None if same else STALE
-        holds = [s.hold(lo, hi) for s, lo, hi in self._before]
+        holds = _holds(self._before)
         self._writes.announce()
-        holds += [s.hold(lo, hi) for s, lo, hi in self._after]
+        holds += _holds(self._after)
         tape._overwrites.watched(self._order.read)
         done = [0]
         try:
@@ -330,6 +335,13 @@ class Replay:
         adjoint = launch.selection.adjoint
         assert adjoint is not None
         self.stacks[number] = adjoint.tell(came, launch.call.dim).stack_bytes
+
+
+def _holds(places: list[Place]) -> list[Hold]:
+    """Holds on what is there now."""
+    functions = quick.functions()
+    found = None if functions is None else functions.hold_all(places)
+    return [s.hold(lo, hi) for s, lo, hi in places] if found is None else found
 
 
 def _asks(a: array) -> bool:

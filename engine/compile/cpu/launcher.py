@@ -41,20 +41,25 @@ class Functions(NamedTuple):
     pack(kinds, values): the arguments as bytes. launch(run, values, args): announces the writes,
     runs the kernel; True where that left nothing, else its launch structure. back(run, values,
     args): the same for an adjoint, which adds to the arrays' gradients. clear(array): announces
-    zeros for all of a contiguous array, and writes them; True. many(steps, first, end): runs
-    launches whose writes are announced, one after another; True where they left nothing, else the
-    number of the first that did, and its launch structure. fill, copy: addresses of steps that are
-    no kernels.
+    zeros for all of a contiguous array off any tape, and writes them; True. many(steps, first,
+    end): runs launches whose writes are announced, one after another; True where they left nothing,
+    else the number of the first that did, and its launch structure. fill, copy: addresses of steps
+    that are no kernels.
 
-    Those of whole launches and passes: whole(recipe, dim, inputs, outputs, record): a launch;
-    True, or where it left something a list of its launch structure and its record (which is not on
-    the tape then) or values. back_all(records, from): adjoints of records down to the first; True,
-    the number of a record that Python has to run, or that of one that left something, with its
-    launch structure. cleared(records, arrays): sets gradients of records to zero; those of the
-    arrays whose gradients are not among them. seeded(array, cotangent): writes an array or bytes
-    over a gradient, which it makes; True. zeros(models, shape, device, requires_grad): an array of
-    zeros like one of the models, which have shapes. quiet(): True where nobody listens to launches
-    and writes, but for tapes. announced(array): announces a write to it off any tape; True.
+    Those of whole launches and passes: whole(recipe, dim, inputs, outputs, record, site): a launch,
+    whose site is looked for where it is left out; True, or where it left something a list of its
+    launch structure and its record (which is not on the tape then) or values. back_all(records,
+    from): adjoints of records down to the first; True, the number of a record that Python has to
+    run, or that of one that left something, with its launch structure. cleared(records, arrays):
+    sets gradients of records to zero; those of the arrays whose gradients are not among them.
+    seeded(array, cotangent): writes an array or bytes over a gradient, which it makes; True.
+    zeros(models, shape, device, requires_grad): an array of zeros like one of the models, which
+    have shapes. quiet(): True where nobody listens to launches and writes, but for tapes.
+    announced(array): announces a write to it off any tape; True.
+
+    Those of captured sequences: hold_all(places): a list of holds. announce_all(writes), True.
+    are_free(writes): True where nothing is to be said against them. are_same(flags, gradients):
+    True where arrays require gradients as they did, and have those that they had.
     """
 
     pack: Callable[[int, list[Any]], bytes | None]
@@ -62,13 +67,17 @@ class Functions(NamedTuple):
     back: Callable[[int, list[Any], bytes], bytes | bool | None]
     clear: Callable[[Any], bool | None]
     many: Callable[[int, int, int, int], bytes | bool]
-    whole: Callable[[int, Any, Any, Any, bool], list[Any] | Literal[True] | None]
+    whole: Callable[..., list[Any] | Literal[True] | None]
     back_all: Callable[[Sequence[Any], int], bytes | bool | int | None]
     cleared: Callable[[Any, Sequence[Any]], list[Any] | None]
     seeded: Callable[[Any, Any], bool | None]
     zeros: Callable[[dict[tuple[int, ...], Any], Any, Any, bool], Any]
     quiet: Callable[[], bool | None]
     announced: Callable[[Any], bool | None]
+    hold_all: Callable[[Sequence[Any]], list[Any] | None]
+    announce_all: Callable[[Sequence[Any]], bool | None]
+    are_free: Callable[[Sequence[Any]], bool | None]
+    are_same: Callable[[Sequence[Any], Sequence[Any]], bool | None]
     fill: int
     copy: int
 

@@ -370,7 +370,7 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch, taped: bool) -> None:
 
         before = signal.signal(signal.SIGALRM, interrupt)
         began = time.perf_counter()
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
         try:
             with pytest.raises(KeyboardInterrupt):
                 wp.capture_launch(capture.graph)

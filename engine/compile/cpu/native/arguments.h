@@ -97,9 +97,15 @@ bool copied(object* hold, object* storage) {
     return true;
 }
 
-// `Storage.before_write` of an array. False where that raised an error.
-bool announce(object* a) {
-    object* const storage = slot(a, A_STORAGE);
+// The version of a storage after some more writes. False where memory ran out.
+bool advance(object* storage, int64_t count) {
+    object* next = py.from_long(number(storage, S_VERSION) + count);
+    if (next) set(storage, S_VERSION, next);
+    return next != nullptr;
+}
+
+// `Storage.before_write` of a range of addresses. False where that raised an error.
+bool announce(object* storage, object* lo, object* hi) {
     object* const reference = slot(storage, S_HOLD);
     bool known = true;
     if (reference != py.none) {
@@ -107,25 +113,22 @@ bool announce(object* a) {
         if (!hold) {
             share(storage, S_HOLD, py.none);  // it is gone
         } else {
-            const bool meets = number(a, A_LO) < number(hold, H_HI)
-                && number(hold, H_LO) < number(a, A_HI);
+            const bool meets = py.as_long(lo) < number(hold, H_HI)
+                && number(hold, H_LO) < py.as_long(hi);
             known = !meets || copied(hold, storage);
             py.drop(hold);
         }
     }
-    if (known) {
-        object* next = py.from_long(number(storage, S_VERSION) + 1);
-        if (!next) return false;
-        set(storage, S_VERSION, next);
-        return true;
-    }
+    if (known) return advance(storage, 1);
     object* method = py.get(storage, py.announce);
-    object* came = !method ? nullptr
-        : py.call(method, slot(a, A_LO), slot(a, A_HI), static_cast<object*>(nullptr));
+    object* came = !method ? nullptr : py.call(method, lo, hi, static_cast<object*>(nullptr));
     if (method) py.drop(method);
     if (came) py.drop(came);
     return came != nullptr;
 }
+
+// The same of an array.
+bool announce(object* a) { return announce(slot(a, A_STORAGE), slot(a, A_LO), slot(a, A_HI)); }
 
 // Runs a kernel, `state` being its launch structure: whether it left nothing there.
 bool runs(const run_t& r, const unsigned char* args, eng_launch& state) {

@@ -20,18 +20,23 @@ int wipe(object* a) {
     return 1;
 }
 
-// clear(array): announces a write of zeros to all of an array, and writes them; True.
+// Whether an array of plain numbers may be written off any tape, and nobody listens.
+bool is_off_tape(object* a) {
+    world_t w;
+    return type_of(a) == py.array && w.look() && is_none(py.active)
+        && type_of(slot(a, A_IR)) == py.plain_kind;
+}
+
+// clear(array): announces a write of zeros to all of an array off any tape, and writes them; True.
 object* clear(object*, object* const* given, int64_t n) {
-    if (n != 1) return nothing();
+    if (n != 1 || !is_off_tape(given[0]) || bytes_of(given[0]) > LARGE) return nothing();
     const int done = wipe(given[0]);
     return done < 0 ? nullptr : done ? yes() : nothing();
 }
 
 // announced(array): announces a write to all of an array of plain numbers off any tape; True.
 object* announced(object*, object* const* given, int64_t n) {
-    world_t w;
-    if (n != 1 || type_of(given[0]) != py.array || !w.look() || !is_none(py.active)) return nothing();
-    if (type_of(slot(given[0], A_IR)) != py.plain_kind || !may_write(given[0])) return nothing();
+    if (n != 1 || !is_off_tape(given[0]) || !may_write(given[0])) return nothing();
     return announce(given[0]) ? yes() : nullptr;
 }
 

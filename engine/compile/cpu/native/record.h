@@ -1,6 +1,7 @@
 // Whole launches, recorded or not: as `launch` and `Tape.run_launch` do it, where nothing is to be
 // said of them.
 #pragma once
+#include "hold.h"
 #include "world.h"
 
 namespace {
@@ -51,50 +52,6 @@ object* range(object* a) {
     return out;
 }
 
-// Whether user code may change the memory unseen, as `Storage.exposed` says.
-bool is_exposed(object* storage) {
-    if (slot(storage, S_EXTERNAL) != py.no) return true;
-    object* const views = slot(storage, S_VIEWS);
-    for (int64_t k = 0; k < py.list_size(views); ++k) {
-        object* view = referred(py.list_item(views, k));
-        if (view) py.drop(view);
-        if (view) return true;
-    }
-    return false;
-}
-
-// `Storage.hold` of what an array contains.
-object* held(object* a) {
-    object* const s = slot(a, A_STORAGE);
-    if (is_exposed(s)) {
-        object* method = py.get(s, py.hold_on);
-        object* out = !method ? nullptr
-            : py.call(method, slot(a, A_LO), slot(a, A_HI), static_cast<object*>(nullptr));
-        if (method) py.drop(method);
-        return out;
-    }
-    object* last = slot(s, S_HOLD) == py.none ? nullptr : referred(slot(s, S_HOLD));
-    if (last) {
-        if (number(a, A_LO) < number(last, H_LO)) share(last, H_LO, slot(a, A_LO));
-        if (number(a, A_HI) > number(last, H_HI)) share(last, H_HI, slot(a, A_HI));
-        return last;
-    }
-    object* out = py.make(py.hold_type, 0);
-    if (!out) return nullptr;
-    share(out, H_STORAGE, s);
-    share(out, H_LO, slot(a, A_LO));
-    share(out, H_HI, slot(a, A_HI));
-    share(out, H_VERSION, slot(s, S_VERSION));
-    share(out, H_UNSEEN, py.no);
-    object* reference = py.weak(out, nullptr);
-    if (!reference) {
-        py.drop(out);
-        return nullptr;
-    }
-    set(s, S_HOLD, reference);
-    return out;
-}
-
 struct launch_t {
     const recipe_t& r;
     object* dim;
@@ -102,8 +59,9 @@ struct launch_t {
     object* values[VALUES];
     unsigned char args[MOST];
     int64_t size = 0;
+    object* place;  // of the call, null where that has to be found
 
-    launch_t(const recipe_t& recipe, object* grid) : r(recipe), dim(grid) {}
+    launch_t(const recipe_t& recipe, object* grid, object* at) : r(recipe), dim(grid), place(at) {}
 
     bool take(object* first, object* second) {
         const int64_t a = length(first), b = length(second);
@@ -242,7 +200,8 @@ object* record_of(const launch_t& l, object* selection) {
     share(out, R_STACK, py.zero);
     object* parts[] = {
         l.all_values(), py.bytes(reinterpret_cast<const char*>(l.args), l.size),
-        py.from_long(l.inputs), site(), py.list(l.r.held[0]),
+        py.from_long(l.inputs), l.place ? (py.keep(l.place), l.place) : site(),
+        py.list(l.r.held[0]),
     };
     const place places[] = {R_VALUES, R_BLOB, R_INPUTS, R_SITE, R_HELD};
     bool whole = true;
@@ -309,15 +268,15 @@ object* grid(object* dim) {
     return dim;
 }
 
-// launch(recipe, dim, inputs, outputs, record): a whole launch. True where it has run and left
-// nothing; a list of its launch structure and its record or values where it left something.
+// whole(recipe, dim, inputs, outputs, record[, site]): a whole launch. True where it has run and
+// left nothing; a list of its launch structure and its record or values where it left something.
 object* whole(object*, object* const* given, int64_t n) {
-    if (n != 5 || (given[4] != py.yes && given[4] != py.no)) return nothing();
+    if (n < 5 || n > 6 || (given[4] != py.yes && given[4] != py.no)) return nothing();
     world_t w;
     if (!w.look()) return nothing();
     object* dim = grid(given[1]);
     if (!dim) return nothing();
-    launch_t l(*words<recipe_t>(given[0]), dim);
+    launch_t l(*words<recipe_t>(given[0]), dim, n == 6 ? given[5] : nullptr);
     object *tape = nullptr, *out = nullptr;
     if (!l.take(given[2], given[3])) {
         out = nothing();
