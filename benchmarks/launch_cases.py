@@ -112,8 +112,36 @@ def make_iteration(wp: Any, kernels: Any, size: int) -> Ready:
     return Ready(by_kernel, by_numpy, [w.numpy().copy()])
 
 
-def make_trajectory(wp: Any, kernels: Any, size: int) -> Ready:
-    """A roll-out: so many small launches, recorded (first pass) and run backward (second)."""
+def make_captured_iteration(wp: Any, kernels: Any, size: int) -> Ready:
+    """The small training iteration, captured as one sequence; its loss is cleared, not made."""
+    target = wp.array(values(size), dtype=float)
+    w = wp.zeros(size, dtype=float, requires_grad=True)
+    loss = wp.zeros(1, dtype=float, requires_grad=True)
+
+    def iteration() -> None:
+        loss.zero_()
+        tape = wp.Tape()
+        with tape:
+            wp.launch(kernels.misfit, dim=size, inputs=[w, target], outputs=[loss])
+        tape.backward(loss)
+        wp.launch(kernels.descend, dim=size, inputs=[w.grad, 0.01], outputs=[w])
+        tape.zero()
+
+    iteration()
+    with wp.ScopedCapture(device=wp.get_device()) as capture:
+        iteration()
+    w.zero_()
+
+    def replay() -> None:
+        wp.capture_launch(capture.graph)
+
+    replay()
+    replay()
+    return Ready(replay, None, [w.numpy().copy()])
+
+
+def _rollout(wp: Any, kernels: Any, size: int) -> tuple[Any, Any, list[Array], Array]:
+    """Functions that record a roll-out, and run it backward too; its last state, and its first."""
     given = {"dtype": float, "requires_grad": True}
     xs = [wp.array(values(PARTICLES), **given)]
     vs = [wp.array(values(PARTICLES, 2), **given)]
@@ -136,9 +164,33 @@ def make_trajectory(wp: Any, kernels: Any, size: int) -> Ready:
     def both() -> None:
         record().backward(grads={xs[size]: seed})
 
+    return record, both, [xs[size], vs[size]], xs[0]
+
+
+def make_trajectory(wp: Any, kernels: Any, size: int) -> Ready:
+    """A roll-out: so many small launches, recorded (first pass) and run backward (second)."""
+    record, both, outputs, first = _rollout(wp, kernels, size)
     both()
-    gradient = xs[0].grad.numpy().copy()
-    return Ready(record, both, [xs[size], vs[size]], [gradient])
+    gradient = first.grad.numpy().copy()
+    return Ready(record, both, outputs, [gradient])
+
+
+def make_captured_trajectory(wp: Any, kernels: Any, size: int) -> Ready:
+    """The same, captured as one sequence, without and with its backward pass."""
+    record, both, outputs, first = _rollout(wp, kernels, size)
+    both()
+    gradient = first.grad.numpy().copy()
+    graphs = []
+    for what in (record, both):
+        with wp.ScopedCapture(device=wp.get_device()) as capture:
+            what()
+        graphs.append(capture.graph)
+    return Ready(
+        lambda: wp.capture_launch(graphs[0]),
+        lambda: wp.capture_launch(graphs[1]),
+        outputs,
+        [gradient],
+    )
 
 
 def make_launches(wp: Any, kernels: Any, size: int) -> Ready:
@@ -194,9 +246,19 @@ LAUNCHES = [
         targets=((faster(4), at_most(25e-6)), (faster(4), at_most(25e-6))),
     ),
     Case(
+        "iteration_captured", "the iteration that a kernel updates, captured", SMALL, SMALL,
+        make_captured_iteration, inner=50, group="launches", passes=("replay", ""),
+        note="jax compiles the whole iteration into one program",
+    ),
+    Case(
         "trajectory", "a roll-out of 1,000 small launches", STEPS, 20, make_trajectory, per=0,
         group="launches", passes=("record", "record and backward"),
         targets=((), (faster(5), at_most(5e-6))),
+        note="figures for each launch",
+    ),
+    Case(
+        "trajectory_captured", "the roll-out, captured", STEPS, 20, make_captured_trajectory,
+        per=0, group="launches", passes=("replay", "replay with backward"),
         note="figures for each launch; jax compiles the whole loop (`scan`) into one program",
     ),
 ]  # fmt: skip

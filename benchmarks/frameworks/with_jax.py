@@ -180,6 +180,7 @@ def rows() -> Rows:
     return {
         "launch": _tiny, "saxpy": _saxpy, "elementwise": _elementwise, "nbody": _nbody,
         "stencil": _stencil, "springs": _springs, "loop": _loop, "cross": _cross, "sum": _sum,
-        "maximum": _maximum, "iteration": _iteration, "trajectory": _trajectory,
+        "maximum": _maximum, "iteration_captured": _iteration,
+        "trajectory_captured": _trajectory,
         "gradcheck": _gradcheck,
     }  # fmt: skip
