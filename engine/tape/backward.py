@@ -67,10 +67,10 @@ def check_seeds(grads: Mapping[array, Any], seen: bool = True) -> list[tuple[arr
             if bystanders:
                 reading((g,))
             backend = g.device.backend
-            if len(grads) == 1 and not seen and g.device is a.device:
-                out.append((a, g))  # nothing is written before it is read
-                continue
             few = backend.on_host and g.hi - g.lo < VAST
+            if few and len(grads) == 1 and not seen and g.device is a.device:
+                out.append((a, g))  # nothing else is written before; NumPy sees where both meet
+                continue
             if seen or few or g.device is not a.device:
                 out.append((a, backend.to_host(g._parts).copy()))
             else:
