@@ -15,7 +15,7 @@ It is the same arithmetic, so that bits do not depend on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from engine.classes import dataclass
 from engine.codegen.cstyle import Emitter
@@ -55,8 +55,11 @@ class Beforehand:
                 for k, s in enumerate(self.held)]  # fmt: skip
 
 
-def beforehand(e: Emitter) -> Beforehand | None:
-    """What a kernel's threads may evaluate so; None for nothing."""
+def beforehand(e: Emitter, guarded: bool) -> Beforehand | None:
+    """What a kernel's threads may evaluate so; None for nothing.
+
+    guarded: whether only threads run that pass the kernel's guards.
+    """
     fn, facts = e.fn, e.facts[id(e.fn)]
     if not APPLIED or not facts.axes or fn.watch or weight_of(fn) > MOST:
         return None
@@ -67,11 +70,13 @@ def beforehand(e: Emitter) -> Beforehand | None:
         return None  # they are counted
     known: dict[n.Var, n.Stmt] = {}
     found: list[n.Let] = []
-    for s in fn.body:
-        if not _goes_on(s):
-            break  # threads may end here
-        if isinstance(s, n.Let) and _is_pure(s, known, e):
+    guesses: set[n.Var] = set()  # what depends on sines, which the fast way may have wrong
+    holds = {} if e.guards is None else e.guards.holds
+    for s in _surely(fn.body, holds if guarded else {}):
+        if isinstance(s, n.Let) and s.dst not in holds and _is_pure(s, known, guesses, e):
             known[s.dst] = s
+            if s.op in _FAR or any(a in guesses for a in s.args):
+                guesses.add(s.dst)
             found += [s] if _is_one(s) else []
         elif isinstance(s, n.Load) and _is_read(s, known, facts):
             known[s.dst] = s
@@ -80,6 +85,20 @@ def beforehand(e: Emitter) -> Beforehand | None:
     if not any(s.op in _CALLS for s in held) or len(held) > _HELD:
         return None
     return Beforehand(held, _needed(held, known, fn))
+
+
+def _surely(block: n.Block, holds: Mapping[n.Var, bool]) -> Iterator[n.Stmt]:
+    """The statements that each thread comes to. holds: conditions that are known."""
+    for s in block:
+        if isinstance(s, n.If) and s.cond in holds:
+            taken = s.then if holds[s.cond] else s.orelse  # type: ignore[index]
+            yield from _surely(taken, holds)
+            if not all(map(_goes_on, taken)):
+                return
+        elif not _goes_on(s):
+            return  # threads may end here
+        else:
+            yield s
 
 
 def _goes_on(s: n.Stmt) -> bool:
@@ -95,13 +114,15 @@ def _is_one(s: n.Let) -> bool:
     return all(isinstance(t, ScalarType) and t.kind == "f" and t.bits >= 32 for t in types)
 
 
-def _is_pure(s: n.Let, known: Mapping[n.Var, n.Stmt], e: Emitter) -> bool:
-    """Whether it depends on what threads only read."""
-    holds = {} if e.guards is None else e.guards.holds
-    return (
-        s.dst not in holds
-        and not s.dst.mutable
-        and all(isinstance(a, n.Const) or a in known or a in e.fn.params for a in s.args)
+def _is_pure(
+    s: n.Let, known: Mapping[n.Var, n.Stmt], guesses: Collection[n.Var], e: Emitter
+) -> bool:
+    """Whether it depends on what threads only read; integers of guesses would be wild indices."""
+    if not (isinstance(s.dst.type, ScalarType) and s.dst.type.kind == "f"):
+        if any(a in guesses for a in s.args):
+            return False
+    return not s.dst.mutable and all(
+        isinstance(a, n.Const) or a in known or a in e.fn.params for a in s.args
     )
 
 

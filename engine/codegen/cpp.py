@@ -18,7 +18,7 @@ from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR, touched_arrays
 from engine.codegen.guards import guards_of
 from engine.codegen.layout import arg_offsets
-from engine.codegen.loops import Loops, Place, loop
+from engine.codegen.loops import Loops, Place, loop, runs_down
 from engine.codegen.outline import is_large, weight_of
 from engine.codegen.spelling import flag, identifier, local
 from engine.codegen.statements import WITHIN
@@ -61,7 +61,8 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
         out += _run(e, apart, flat=True) if _in_place(e) else []
         blocks, width = lanes.function(e)
         far = () if blocks else streams.streams(e, known)
-        what = None if blocks or far or known.sums else beforehand.beforehand(e)
+        guarded = e.guards is not None and not runs_down(e, known)
+        what = None if blocks or far or known.sums else beforehand.beforehand(e, guarded)
         if what is not None:
             within = [] if e.guards is None else [f"const bool {WITHIN}"]
             out += beforehand.functions(e, what, within)

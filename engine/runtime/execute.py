@@ -249,7 +249,11 @@ class Executable:
 
     def left(self, dim: tuple[int, ...], values: list[Any], args: bytes, came: bytes) -> Outcome:
         """What came of one of several adjoints that left something."""
-        brief = self.briefs[dim]
+        brief = self.briefs.get(dim)
+        if not brief:  # others have run so many grids since that it is forgotten
+            assert self._entry is not None
+            limits = _limits(config.stack_limit_bytes, config.journal_limit_bytes)
+            brief = self._backend.brief(self._entry, dim, args, limits, self._marks)
         assert brief
         return brief.left(values, args, came, self._spare)
 

@@ -11,6 +11,7 @@ from engine.compile.cpu.launcher import Words, kinds_words, maker
 from engine.compile.pipeline import Variants
 from engine.lang.structs import PLACES, Argument, leaves
 from engine.lang.types import is_float
+from engine.locks import Lock
 from engine.runtime import quick, recording
 from engine.runtime.annotation import describe
 from engine.runtime.arguments import Arguments
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 
 _HOST = HOST.alias
+_lock = Lock()
 
 
 class Plan:
@@ -169,8 +171,10 @@ class Plan:
     def hurry(self) -> int | None:
         """Has launches go without Python, where that can be, once it was compiled; the recipe."""
         if self.recipe == 0 and self._forward is not None:
-            self._recipe = quick.recipe(self, self._forward) if self.plain else None
-            self.recipe = None if self._recipe is None else self._recipe.at
+            made = quick.recipe(self, self._forward) if self.plain else None
+            with _lock:  # others may be here, and what they use stays
+                if self.recipe == 0:
+                    self._recipe, self.recipe = made, None if made is None else made.at
         return self.recipe
 
     def finish(self, dim: Any, left: list[Any]) -> None:

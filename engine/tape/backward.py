@@ -90,11 +90,11 @@ def check_seeds(grads: Mapping[array, Any], seen: bool = True) -> list[tuple[arr
 def seed_at_once(loss: array | None, grads: Any) -> array | None:
     """Writes the one cotangent of most passes, without Python; None where nothing has happened."""
     functions = quick.functions()
-    if functions is None or (grads if loss is not None else grads.__class__ is not dict):
+    if functions is None or (grads is not None and grads.__class__ is not dict):
         return None
-    if loss is not None:
+    if loss is not None and not grads:
         return loss if functions.seeded(loss, one_of(loss)) else None
-    if len(grads) == 1:
+    if loss is None and grads is not None and len(grads) == 1:
         ((of, cotangent),) = grads.items()
         if cotangent.__class__ is array and functions.seeded(of, cotangent):
             return of  # type: ignore[no-any-return]
@@ -214,6 +214,7 @@ def run_backward(
     alone = not (restored or waiting or before or watch)
     if alone and records.__class__ is list and run_ready(records):
         return
+    records = [*records]  # other threads may forget them
     plain = True  # all are launches whose adjoints can run, and nothing else does meanwhile
     requests: list[Request] = []
     for record in records:

@@ -460,6 +460,7 @@ def run_ready(records: list[Any]) -> bool:
     functions = quick.functions()
     if functions is None:
         return False
+    records = records[:]  # other threads may forget them
     number = len(records) - 1
     while number >= 0:
         came = functions.back_all(records, number)

@@ -123,6 +123,34 @@ def table(u: F2, out: F2):
     out[i, j] = wp.sin(u[i, j] * float(i)) * wp.cos(u[i, (j + 1) % u.shape[1]])
 
 
+@wp.kernel
+def early(x: F, n: int, y: F):
+    i = wp.tid()
+    if i >= n:
+        return
+    s = wp.sin(x[i])
+    y[i] = wp.cos(x[i]) * s
+
+
+@wp.kernel
+def looked_up(x: D, table: D, y: D):
+    """An index that comes of a sine: what the fast way makes of a far argument is none."""
+    i = wp.tid()
+    k = int((wp.cos(x[i]) + wp.float64(1.0)) * wp.float64(0.5) * wp.float64(table.shape[0] - 1))
+    y[i] = wp.cos(table[k]) * wp.exp(y[i])
+
+
+@wp.kernel
+def chosen(x: F, y: F):
+    """The same of a component."""
+    i = wp.tid()
+    v = wp.vec3(x[i], 1.0, 2.0)
+    s, c = wp.sin(x[i]), wp.cos(x[i])
+    k = int(wp.abs(s * s + c * c - 1.0) * 2.0e7)
+    if k < 3:
+        y[i] = wp.sin(v[k])
+
+
 @wp.func
 def helper(v: float):
     return wp.sin(v) * 2.0
@@ -135,7 +163,8 @@ def called(x: F, y: F):
     y[i] = helper(x[i]) + s
 
 
-APPLIED = [elementwise, doubles, highest, in_place, after, within, branches, lowest_of_rows, table]
+APPLIED = [elementwise, doubles, highest, in_place, after, within, branches, lowest_of_rows, table,
+           early, looked_up, chosen]  # fmt: skip
 KERNELS = [*APPLIED, own, guarded, looping, scattered, called]
 SIZES = (1, 3, 4, 5, 63, 64, 65, 129, 200)
 SPECIAL = (0.0, -0.0, 47999.5, 48001.0, -1e6, 1e30, np.inf, -np.inf, np.nan, 1e-42, 3.0, -1.5)
@@ -197,7 +226,7 @@ def ran(rows: Any, which: int, n: int, special: bool, number: int) -> list[Any]:
 def found(fn: Function) -> beforehand.Beforehand | None:
     e = Emitter(fn, CPP, False)
     e.guards = guards_of(fn, e.facts)
-    return beforehand.beforehand(e)
+    return beforehand.beforehand(e, e.guards is not None and not fn.adjoints)
 
 
 def test_which_kernels_do_so() -> None:
@@ -205,12 +234,23 @@ def test_which_kernels_do_so() -> None:
         assert any(found(fn) is not None for fn in functions(k)), k.key
     # What threads change is not read before; nor what they may not come to.
     assert found(functions(own)[0]) is None
-    (first, *_) = (found(fn) for fn in functions(guarded))
-    assert first is not None and [s.op for s in first.held] == ["sin"]
+    fn, *_ = functions(guarded)
+    for known, ops in ((True, ["sin", "cos"]), (False, ["sin"])):
+        e = Emitter(fn, CPP, False)
+        e.guards = guards_of(fn, e.facts)
+        first = beforehand.beforehand(e, known)
+        assert first is not None and [s.op for s in first.held] == ops
     (first, *_) = (found(fn) for fn in functions(after))
     assert first is not None and [s.op for s in first.held] == ["cos"]
     (first, *_) = (found(fn) for fn in functions(called))
     assert first is not None and [s.op for s in first.held] == ["cos"]
+    (first, *_) = (found(fn) for fn in functions(early))
+    assert first is not None and [s.op for s in first.held] == ["sin", "cos"]
+    for k in (looked_up, chosen):  # nothing is read at an index that may be a guess
+        (first, *_) = (found(fn) for fn in functions(k))
+        assert first is not None and sum(s.op in ("sin", "cos") for s in first.held) < 3
+        loads = [s for s in first.needed if type(s).__name__ == "Load"]
+        assert {s.array.name for s in loads} == {"x"}, k.key
     kept = found(functions(highest)[1])
     assert kept is not None and [s.op for s in kept.held] == ["sin", "exp", "sqrt"]
 

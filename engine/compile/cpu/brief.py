@@ -14,6 +14,7 @@ from typing import Any
 from engine.compile.backend import NOTHING, Entry, Limits, Marks, Outcome
 from engine.compile.cpu import launcher, runner, schedule
 from engine.compile.threads import Threads
+from engine.locks import Lock
 
 # An entry point as a function that takes arguments as they are: half the time of a checked call.
 MANY = 200  # runs of one kernel and grid
@@ -128,10 +129,14 @@ class Brief:
             launcher.maker.ask(len(self._template))
             return
         address = ctypes.cast(self._entry.code, ctypes.c_void_p).value or 0
-        self._words = launcher.run_words(address, self._template, self._bound, marks.places)
-        if self._words is not None:
-            self.go = functions.back if marks.gradients else functions.launch
-            self.address = self._words.at
+        words = launcher.run_words(address, self._template, self._bound, marks.places)
+        with _lock:  # others may be here, and what they use stays
+            if words is not None and self._words is None:
+                self._words, self.address = words, words.at
+                self.go = functions.back if marks.gradients else functions.launch
+
+
+_lock = Lock()
 
 
 def brief(

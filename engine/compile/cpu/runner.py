@@ -161,9 +161,12 @@ def template(dim: tuple[int, ...], limits: Limits) -> bytes:
     """The launch structure of a launch that has not begun."""
     sizes = dim + (1,) * (4 - len(dim))
     head = _HEAD.pack(*sizes, len(dim), 0, math.prod(dim), 0)
-    return (
-        head + b"".join(map(_LIMITED.pack, (limits.stack, limits.journal, 0))) + _END.pack(0, LEND)
-    )
+    return head + b"".join(_LIMITED.pack(_fitted(n)) for n in (*limits, 0)) + _END.pack(0, LEND)
+
+
+def _fitted(limit: int) -> int:
+    """A limit as 64 bits hold it: settings may mean that there is none by any large number."""
+    return max(-(1 << 63), min(limit, (1 << 63) - 1))
 
 
 @lru_cache(maxsize=256)

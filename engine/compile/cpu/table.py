@@ -94,7 +94,8 @@ def table(known: Mapping[str, Any], quiet: Sequence[list[Any]]) -> tuple[bytes, 
         frames = [0] * len(frames)
     names = {n: sys.intern(n) for n in (*_NAMES, *_SETTINGS)}
     objects = (
-        None, True, False, float, int, list, tuple, bytes, 0, *map(known.get, OBJECTS),
+        None, True, False, float, int, list, tuple, bytes, 0, OverflowError, TypeError,
+        AttributeError, MemoryError, *map(known.get, OBJECTS),
         *map(known.get, CLASSES), *map(names.get, _NAMES), *map(names.get, _SETTINGS), *quiet,
     )  # fmt: skip
     words = [*calls, *frames, id(None), *(0 if o is None else id(o) for o in objects[1:])]

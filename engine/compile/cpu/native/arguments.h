@@ -73,8 +73,9 @@ bool copied(object* hold, object* storage) {
     if (size > (whole ? PIECE : PART)) return false;
     object* const limit = py.dict_get(py.settings, py.snapshot_limit);
     const long long total = py.as_long(py.list_item(py.total, 0));
+    const long long most = limit && type_of(limit) == py.integer ? py.as_long(limit) : -1;
     // Where too much would be copied, Python says so.
-    if (!limit || type_of(limit) != py.integer || total + size > py.as_long(limit)) return false;
+    if (!calm() || total + size > most) return false;
     object* parts[] = {
         py.bytes(reinterpret_cast<const char*>(static_cast<intptr_t>(lo)), size),
         py.from_long(total + size), py.from_long(lo + size), py.tuple(1), py.make(py.chunk_type, 0),

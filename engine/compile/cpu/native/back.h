@@ -1,5 +1,7 @@
 // Backward passes: adjoints of recorded launches.
 #pragma once
+#include <stdlib.h>
+
 #include "world.h"
 
 namespace {
@@ -12,6 +14,8 @@ struct chunk_t {
     int64_t at[JOBS];
     object* grads[JOBS * MARKED];
     unsigned char args[BYTES];
+
+    void begin() { count = used = known = 0; }
 
     // Takes one more: 1 where it did, 0 where it cannot, -1 where an announcement raised an error.
     int add(const run_t& r, object* values, object* blob) {
@@ -58,15 +62,26 @@ struct chunk_t {
     }
 };
 
+// What is too large for the stacks of some threads.
+template <class T> struct heap_t {
+    T* const at = static_cast<T*>(malloc(sizeof(T)));
+
+    heap_t() { if (at) at->begin(); }
+    ~heap_t() { free(at); }
+    heap_t(const heap_t&) = delete;
+    void operator=(const heap_t&) = delete;
+};
+
 // back(run, values, args): announces what an adjoint adds to the gradients of marked arrays, and
 // runs it.
 object* back(object*, object* const* given, int64_t n) {
     if (n != 3) return nothing();
-    chunk_t chunk;
-    const int took = chunk.add(*words<run_t>(given[0]), given[1], given[2]);
+    heap_t<chunk_t> chunk;
+    if (!chunk.at) return nothing();
+    const int took = chunk.at->add(*words<run_t>(given[0]), given[1], given[2]);
     if (took != 1) return took < 0 ? nullptr : nothing();
     eng_launch state;
-    return chunk.run(state) ? yes() : as_bytes(state);
+    return chunk.at->run(state) ? yes() : as_bytes(state);
 }
 
 // What is left for Python to look at in a backward pass.
@@ -90,15 +105,54 @@ bool is_ready(object* record) {
         ? words<recipe_t>(address) : nullptr;
     if (address) py.drop(address);
     if (!r || py.list_size(values) != r->count || r->count > VALUES) return false;
-    object* all[VALUES];
-    for (int64_t i = 0; i < r->count; ++i) all[i] = py.list_item(values, i);
-    return selected(*r, all) == s;
+    kept_t<VALUES> all;
+    for (int64_t i = 0; i < r->count; ++i) all.add(py.list_item(values, i));
+    return selected(*r, all.all) == s;
 }
 
-// How the adjoint of a record runs; null where Python has to run it.
-const run_t* adjoint(object* record, const world_t& w) {
-    if (slot(record, R_JOURNAL) != py.none || slot(record, R_STACK) != py.zero) return nullptr;
-    return way_t(slot(slot(record, R_SELECTION), N_ADJOINT), slot(record, R_DIM), w).run;
+// The records of a tape, kept: others may change the list while adjoints run.
+struct records_t {
+    object** all;
+    int64_t count = 0;
+
+    // The first ones of a list.
+    records_t(object* list, int64_t most) : all(static_cast<object**>(malloc((most + 1) * 8))) {
+        for (; all && count < most; ++count) {
+            all[count] = py.list_item(list, count);
+            py.keep(all[count]);
+        }
+    }
+
+    ~records_t() {
+        while (count) py.drop(all[--count]);
+        free(all);
+    }
+
+    records_t(const records_t&) = delete;
+    void operator=(const records_t&) = delete;
+
+    bool are_launches() const {
+        for (int64_t k = 0; k < count; ++k) if (type_of(all[k]) != py.record_type) return false;
+        return true;
+    }
+
+    bool are_ready() const {
+        for (int64_t k = 0; k < count; ++k) if (!is_ready(all[k])) return false;
+        return true;
+    }
+};
+
+// Takes the adjoint of one more record into a chunk, as `chunk_t::add`; keeps how it runs.
+int take(chunk_t& chunk, object* record, const world_t& w, kept_t<chunk_t::JOBS>& kept) {
+    if (slot(record, R_JOURNAL) != py.none || slot(record, R_STACK) != py.zero) return 0;
+    if (chunk.count == chunk_t::JOBS) return 0;
+    const way_t way(slot(slot(record, R_SELECTION), N_ADJOINT), slot(record, R_DIM), w);
+    if (!way.run) return 0;
+    const int64_t before = chunk.count;
+    kept.add(way.brief);
+    const int took = chunk.add(*way.run, slot(record, R_VALUES), slot(record, R_BLOB));
+    if (chunk.count == before) py.drop(kept.all[--kept.count]);
+    return took;
 }
 
 // back_all(records, from): runs the adjoints of records, from that number down to the first. None
@@ -106,39 +160,26 @@ const run_t* adjoint(object* record, const world_t& w) {
 // Python has to run; or that of one that left something, and what its launch structure holds.
 object* back_all(object*, object* const* given, int64_t n) {
     if (n != 2 || type_of(given[0]) != py.list_type) return nothing();
-    object* const records = given[0];
-    const int64_t all = py.list_size(records), from = py.as_long(given[1]);
+    const int64_t all = py.list_size(given[0]), from = py.as_long(given[1]);
     world_t w;
-    if (!py.record_type || from >= all || !w.look()) return nothing();
+    if (!py.record_type || from < -1 || from >= all || !w.look()) return nothing();
     if (py.dict_get(py.settings, py.kept) != py.restores) return nothing();
-    if (from == all - 1) {
-        for (int64_t k = 0; k < all; ++k) {
-            object* const r = py.list_item(records, k);
-            if (type_of(r) != py.record_type || !is_ready(r)) return nothing();
-        }
-    }
+    const records_t records(given[0], from + 1);
+    heap_t<chunk_t> chunk;
+    if (!records.all || !chunk.at || !records.are_launches()) return nothing();
+    if (from == all - 1 && !records.are_ready()) return nothing();
     for (int64_t k = from; k >= 0;) {
-        chunk_t chunk;
+        chunk.at->begin();
+        kept_t<chunk_t::JOBS> kept;
         int took = 1;
-        // Others may change the list, or what its records need, while adjoints run.
-        object* kept[chunk_t::JOBS];
-        int64_t taken = 0;
-        for (; k - taken >= 0; ++taken) {
-            object* const r = py.list_item(records, k - taken);
-            const run_t* run = r ? adjoint(r, w) : nullptr;
-            took = run ? chunk.add(*run, slot(r, R_VALUES), slot(r, R_BLOB)) : 0;
-            if (took != 1) break;
-            kept[taken] = slot(slot(slot(r, R_SELECTION), N_ADJOINT), E_BRIEFS);
-            kept[taken] = py.dict_get(kept[taken], slot(r, R_DIM));
-            py.keep(kept[taken]);
+        for (int64_t j = k; j >= 0 && took == 1; --j) {
+            took = take(*chunk.at, records.all[j], w, kept);
         }
         left_t left;
-        const int64_t done = chunk.run(left.state);
-        for (int64_t j = 0; j < taken; ++j) py.drop(kept[j]);
+        const int64_t done = chunk.at->run(left.state);
         k -= done;
-        if (took < 0) return nullptr;
-        if (py.error()) py.clear();
-        if (done < chunk.count) {
+        if (took < 0 || !calm()) return nullptr;
+        if (done < chunk.at->count) {
             left.number = k;
             return left.as_bytes();
         }

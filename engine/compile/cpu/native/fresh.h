@@ -68,7 +68,7 @@ object* like(object* model, object* owner, object* address, object* device) {
     return out;
 }
 
-// The same in new memory, of zeros: null, and no error, where Python has to say that there is none.
+// The same in new memory, of zeros. The model is kept by who asks: others may run meanwhile.
 object* zeros_like(object* model, object* device) {
     object* size = py.from_long(number(model, A_HI) - number(model, A_LO));
     object* found = size
@@ -77,7 +77,6 @@ object* zeros_like(object* model, object* device) {
     object* out = found
         ? like(model, py.tuple_item(found, 0), py.tuple_item(found, 1), device) : nullptr;
     if (found) py.drop(found);
-    if (!out && py.error()) py.clear();
     return out;
 }
 
@@ -101,7 +100,10 @@ object* zeros(object*, object* const* given, int64_t n) {
     world_t w;
     object* const model = w.look() ? py.dict_get(given[0], shape) : nullptr;
     py.drop(shape);
-    object* out = model ? zeros_like(model, given[2]) : nullptr;
+    if (!model) return nothing();
+    py.keep(model);
+    object* out = zeros_like(model, given[2]);
+    py.drop(model);
     if (!out) return nothing();
     share(out, A_FLAG, given[3]);
     return out;

@@ -67,7 +67,8 @@ struct python_t {
     int (*frame_last)(object*);
     // Objects: those of Python, what the runtime and the tape tell, names, and lists that are empty
     // where nobody listens.
-    object *none, *yes, *no, *real, *integer, *list_type, *tuple_type, *bytes_type, *zero;
+    object *none, *yes, *no, *real, *integer, *list_type, *tuple_type, *bytes_type, *zero,
+        *overflow, *wrong_type, *no_attribute, *no_memory;
     object *nowhere, *nobody, *settings, *cuts, *host, *active, *watching, *graph, *site, *total, *allocate;
     object *array, *plain_kind, *brief_type, *storage_type, *hold_type, *chunk_type, *record_type,
         *tape_type;
@@ -84,11 +85,40 @@ python_t py;
 
 constexpr int64_t MOST = 4096, MARKED = 16;  // bytes of arguments; arrays that are written
 
+// Forgets an error that comes of a look at an odd object; false where there is another one, as of a
+// signal's handler, which may run in any Python function.
+bool calm() {
+    object* const type = py.error();
+    if (!type) return true;
+    if (type != py.overflow && type != py.wrong_type && type != py.no_attribute
+        && type != py.no_memory) return false;
+    py.clear();
+    return true;
+}
+
+// The answer that leaves it to Python, or the error.
 object* nothing() {
-    if (py.error()) py.clear();
+    if (!calm()) return nullptr;
     py.keep(py.none);
     return py.none;
 }
+
+// Objects that are kept as long as this lives: whatever runs Python, the collector included, may
+// let go of what lists and slots had.
+template <int64_t most> struct kept_t {
+    object* all[most];
+    int64_t count = 0;
+
+    kept_t() = default;
+    kept_t(const kept_t&) = delete;
+    void operator=(const kept_t&) = delete;
+    ~kept_t() { while (count) py.drop(all[--count]); }
+
+    void add(object* o) {
+        py.keep(o);
+        all[count++] = o;
+    }
+};
 
 object* yes() {
     py.keep(py.yes);

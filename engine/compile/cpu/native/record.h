@@ -56,7 +56,8 @@ struct launch_t {
     const recipe_t& r;
     object* dim;
     int64_t inputs;
-    object* values[VALUES];
+    kept_t<VALUES> kept;
+    object* const* const values = kept.all;
     unsigned char args[MOST];
     int64_t size = 0;
     object* place;  // of the call, null where that has to be found
@@ -68,7 +69,7 @@ struct launch_t {
         if (a < 0 || b < 0 || a + b != r.count || r.count > VALUES) return false;
         inputs = a;
         for (int64_t i = 0; i < r.count && size >= 0; ++i) {
-            values[i] = i < a ? item(first, i) : item(second, i - a);
+            kept.add(i < a ? item(first, i) : item(second, i - a));
             size = append(values[i], r.kinds->of[i].kind, r.kinds->of[i].code, args, size);
         }
         return size >= 0;

@@ -28,14 +28,23 @@ struct world_t {
 };
 
 bool same(object* a, object* b) {
-    return a == b
-        || (type_of(a) == py.integer && type_of(b) == py.integer && py.as_long(a) == py.as_long(b));
+    if (a == b) return true;
+    if (type_of(a) != py.integer || type_of(b) != py.integer) return false;
+    const bool found = py.as_long(a) == py.as_long(b);
+    return !py.error() ? found : (py.clear(), false);  // too large to be told apart here
 }
 
 // How an executable runs a grid without Python, kept as long as this lives.
 struct way_t {
     const run_t* run = nullptr;  // null where there is no such way
     object* brief = nullptr;
+
+    // Gives up the brief, for the caller to drop.
+    object* take() {
+        object* const b = brief;
+        brief = nullptr;
+        return b;
+    }
 
     way_t(object* executable, object* dim, const world_t& w) {
         object* const briefs = executable ? slot(executable, E_BRIEFS) : nullptr;
@@ -63,7 +72,8 @@ struct recipe_t {
     const int64_t *writes, *pairs, *bits, *held;  // each begins with how many there are
 };
 
-// The bits of arrays that a gradient flows to; -1 where Python has to look.
+// The bits of arrays that a gradient flows to; -1 where Python has to look. The values are kept by
+// who asks.
 int64_t mask(const recipe_t& r, object* const* values) {
     int64_t out = 0;
     for (int64_t k = 0; k < r.bits[0]; ++k) {
