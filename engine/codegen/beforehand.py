@@ -21,7 +21,7 @@ from engine.classes import dataclass
 from engine.codegen.cstyle import Emitter
 from engine.codegen.facts import Facts
 from engine.codegen.outline import weight_of
-from engine.codegen.spelling import array_type, index_name, local
+from engine.codegen.spelling import array_type, index_name, local, template
 from engine.codegen.statements import Body
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, ScalarType
@@ -152,14 +152,16 @@ def _needed(
     return tuple(s for v, s in known.items() if v in found)
 
 
-class _Begin(Body):
-    """Writes what is computed beforehand."""
+class _Part(Body):
+    """what: the numbers of the results, by the identity of statements."""
 
     def __init__(self, e: Emitter, fn: n.Function, what: Beforehand) -> None:
         super().__init__(e, fn)
-        self.cut = None
-        self.ahead = {}
         self.what = {id(s): k for k, s in enumerate(what.held)}
+
+
+class _Begin(_Part):
+    """Writes what is computed beforehand."""
 
     def operation(self, s: n.Let) -> str:
         text = super().operation(s)
@@ -174,12 +176,8 @@ class _Begin(Body):
             self.line(f"g{self.what[id(s)]} = {self.name(s.dst)};")
 
 
-class _Rest(Body):
+class _Rest(_Part):
     """Writes a thread, which has the results."""
-
-    def __init__(self, e: Emitter, fn: n.Function, what: Beforehand) -> None:
-        super().__init__(e, fn)
-        self.what = {id(s): k for k, s in enumerate(what.held)}
 
     def operation(self, s: n.Let) -> str:
         return f"g{self.what[id(s)]}" if id(s) in self.what else super().operation(s)
@@ -202,7 +200,7 @@ def functions(e: Emitter, what: Beforehand, within: Sequence[str]) -> list[str]:
     return [
         f"template <{', '.join(['bool near', *arrays])}>", head, *_Begin(e, first, what).write(),
         "}",
-        *rest.before, f"template <{', '.join(arrays)}>",
+        *rest.before, *template(fn.params),
         f"ENG_INLINE void after({', '.join([*context, *params, *within, *tids, *given])}) {{",
         *lines, "}",
     ]  # fmt: skip

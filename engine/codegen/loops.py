@@ -79,28 +79,29 @@ def loop(
         out += [f"    {line}" for line in _near(e, streams)]
     guards = e.guards if guarded and not down else None
     within = [] if e.guards is None else [flag(guards is not None)]
-    call = " ".join([*sums.own(), f"{e.call(e.fn, [*args, *within])};", *sums.kept()])
-    begins: list[str] = []
-    if what is not None:
-        plain = f"{e.call(e.fn, [*args, *within])};"
-        *begins, rest = beforehand.calls(e, what, args, within)
-    if e.fn.watch:
-        call = f"ctx.thread = {_linear(facts, down)}; {call}"
-    if scalar:
-        call = f"ENG_SCALAR; {call}"
-    if facts.writes:
-        call += " eng::close_frame(ctx);"
-    if facts.context and adjoint:
-        k = "k" if facts.axes == 0 else f"row - (stop - k{facts.axes - 1})"
-        reads = flag(facts.reads)
-        call += f" if (ctx.error) {{ eng::abandon(L, ctx, {k}, {reads}); break; }}"
-    elif facts.context:
-        call += " if (ctx.error) break;"
-    if facts.reads:
-        call = f"eng::open_frame(ctx); {call} eng::next_frame(ctx);"
-    if facts.axes and LINEAR in facts.tids:
-        linear = f"const int64_t k = {_linear(facts, down)};"
-        call, begins = f"{linear} {call}", [f"{linear} {b}" for b in begins]
+    numbered = facts.axes > 0 and LINEAR in facts.tids
+    linear = f"const int64_t k = {_linear(facts, down)}; " if numbered else ""
+
+    def around(thread: str) -> str:
+        """What is done for a thread, which runs by a call."""
+        call = " ".join([*sums.own(), thread, *sums.kept()])
+        if e.fn.watch:
+            call = f"ctx.thread = {_linear(facts, down)}; {call}"
+        if scalar:
+            call = f"ENG_SCALAR; {call}"
+        if facts.writes:
+            call += " eng::close_frame(ctx);"
+        if facts.context and adjoint:
+            k = "k" if facts.axes == 0 else f"row - (stop - k{facts.axes - 1})"
+            reads = flag(facts.reads)
+            call += f" if (ctx.error) {{ eng::abandon(L, ctx, {k}, {reads}); break; }}"
+        elif facts.context:
+            call += " if (ctx.error) break;"
+        if facts.reads:
+            call = f"eng::open_frame(ctx); {call} eng::next_frame(ctx);"
+        return linear + call
+
+    call = around(f"{e.call(e.fn, [*args, *within])};")
     if facts.axes == 0:
         head = "int64_t k = end - 1; k >= begin; --k" if down else "int64_t k = begin; k < end; ++k"
         lines = [f"for ({head}) {{ {call} }}"]
@@ -110,9 +111,9 @@ def loop(
         if what is not None:
             x = f"k{facts.axes - 1}"
             ends = ["if (ctx.error) break;"] if facts.context else []
-            row_of = beforehand.block(
-                e, what, x, begins, call.replace(plain, rest), down, ends
-            )  # fmt: skip
+            *begins, rest = beforehand.calls(e, what, args, within)
+            begins = [linear + b for b in begins]
+            row_of = beforehand.block(e, what, x, begins, around(rest), down, ends)
             row_of.append(_threads(x, call, down, "at"))
         lines = _rows(facts, call, sums, down, row_of, left_out)
     out += [f"    {line}" for line in (*lines, *sums.after())]

@@ -181,16 +181,13 @@ class array(ArrayBase, Operators):
         """
         if bystanders:
             self._lend()
-        out, storage = self._fresh_view(), self.storage
-        if storage.device is HOST and not self._info.opaque:
-            storage.expose(out)
-            return out
-        backend = storage.device.backend
+        out = self._fresh_view()
+        backend = self.storage.device.backend
         if not backend.on_host:
             return backend.to_host(out)
         # Records are seen through a view, and users' views of that hold on to what is below.
         seen: Any = out.base if self._info.opaque else out
-        storage.expose(seen)
+        self.storage.expose(seen)
         return out
 
     def _lend(self, part: array | None = None) -> None:

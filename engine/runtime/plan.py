@@ -192,11 +192,10 @@ class Plan:
 
     def pack(self, args: list[Any]) -> bytes | None:
         """The arguments of a plain launch as bytes; None where `bind` has to look at them."""
-        if maker.functions is not None:
-            if self.words:
-                packed = maker.functions.pack(self.words.at, args)
-                if packed is not None:
-                    return packed
+        if maker.functions is not None and self.words:
+            packed = maker.functions.pack(self.words.at, args)
+            if packed is not None:
+                return packed
         kinds = self._kinds
         parts = []
         try:

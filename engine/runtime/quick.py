@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # What shares no memory with anything that is written; always this object.
 NOBODY: frozenset[str] = frozenset()
-_MOST = 64  # arguments
+_MOST = 64  # arguments, as `VALUES` in native/world.h
 
 
 def _late() -> dict[str, Any]:
@@ -66,7 +66,7 @@ def tell(**known: Any) -> None:
 def recipe(plan: Plan, forward: Executable) -> Words | None:
     """What the functions are told of a plan; None where its launches need Python."""
     kinds = plan.words
-    if not kinds or plan.backend is not CPU or plan.count > _MOST or len(plan.writes) > _MOST:
+    if not kinds or plan.backend is not CPU or plan.count > _MOST:
         return None
     parts = [
         _counted(plan.writes, 1), _counted([i for pair in plan.pairs for i in pair], 2),

@@ -345,6 +345,7 @@ class Tape(ReplayedTape):
         all_seeds: list[tuple[array, Any]] = []
         if seeded is not None:
             self._seeded[id(seeded)] = seeded
+            self._overwrites.mixed = None
             if self._is_plain() and run_ready(self.records):
                 return
         else:
@@ -383,7 +384,6 @@ class Tape(ReplayedTape):
         """Whether a pass is no more than the adjoints of records, one after another."""
         if self._unmade is not None or recording.active.get() is not None:
             return False
-        self._overwrites.mixed = None
         return not (config.verify_autograd_array_access or array.retains or Guard.made)
 
     def visualize(

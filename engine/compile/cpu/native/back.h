@@ -95,15 +95,12 @@ struct left_t {
 };
 
 // Whether a record's adjoint can run as it did before, as `LaunchRecord.is_ready` says.
-bool is_ready(object* record) {
+bool is_ready(object* record, recipes_t& recipes) {
     object *const s = slot(record, R_SELECTION), *const dim = slot(record, R_DIM);
     object *const values = slot(record, R_VALUES);
     if (slot(s, N_ADJOINT) == py.none || slot(record, R_ALIASED) != py.nowhere) return false;
     if (py.holds(slot(s, N_CLEARED), dim) != 1 || type_of(values) != py.list_type) return false;
-    object* address = py.get(slot(record, R_PLAN), py.recipe);
-    const recipe_t* const r = address && type_of(address) == py.integer
-        ? words<recipe_t>(address) : nullptr;
-    if (address) py.drop(address);
+    const recipe_t* const r = recipes.of(record);
     if (!r || py.list_size(values) != r->count || r->count > VALUES) return false;
     kept_t<VALUES> all;
     for (int64_t i = 0; i < r->count; ++i) all.add(py.list_item(values, i));
@@ -137,7 +134,8 @@ struct records_t {
     }
 
     bool are_ready() const {
-        for (int64_t k = 0; k < count; ++k) if (!is_ready(all[k])) return false;
+        recipes_t recipes;
+        for (int64_t k = 0; k < count; ++k) if (!is_ready(all[k], recipes)) return false;
         return true;
     }
 };

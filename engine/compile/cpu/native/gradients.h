@@ -40,7 +40,7 @@ object* announced(object*, object* const* given, int64_t n) {
     return announce(given[0]) ? yes() : nullptr;
 }
 
-// Objects, each once, in the order in which they came.
+// Objects, each once, in the order in which they came; kept as long as this lives.
 struct each_t {
     object** all = nullptr;
     object** table = nullptr;
@@ -53,6 +53,7 @@ struct each_t {
     }
 
     ~each_t() {
+        while (count) py.drop(all[--count]);
         free(all);
         free(table);
     }
@@ -73,7 +74,9 @@ struct each_t {
 
     void add(object* o) {
         object** const at = place(o);
-        if (!*at) *at = all[count++] = o;
+        if (*at) return;
+        *at = all[count++] = o;
+        py.keep(o);
     }
 };
 
@@ -82,17 +85,6 @@ object* gradient(object* a) {
     object* const g = slot(a, A_GRAD);
     if (g != py.none) return g;
     return slot(a, A_ORIGIN) == py.none && slot(a, A_SHARED) == py.none ? g : nullptr;
-}
-
-const recipe_t* recipe_of(object* record, object*& last, const recipe_t* known) {
-    object* const plan = slot(record, R_PLAN);
-    if (plan == last) return known;
-    object* found = py.get(plan, py.recipe);
-    const bool is = found && type_of(found) == py.integer;
-    const recipe_t* r = is ? words<recipe_t>(found) : nullptr;
-    if (found) py.drop(found);
-    last = plan;
-    return r;
 }
 
 // Whether the gradients of what a record's kernel takes are among `to` now.
@@ -118,13 +110,12 @@ object* cleared(object*, object* const* given, int64_t n) {
     world_t w;
     if (!w.look() || !is_none(py.active)) return nothing();
     const int64_t all = py.list_size(records);
-    object* last = nullptr;
-    const recipe_t* r = nullptr;
+    recipes_t recipes;
     int64_t most = 0;
     for (int64_t k = 0; k < all; ++k) {
         object* const record = py.list_item(records, k);
         if (type_of(record) != py.record_type) return nothing();
-        r = recipe_of(record, last, r);
+        const recipe_t* const r = recipes.of(record);
         if (!r) return nothing();
         most += r->bits[0];
     }
@@ -132,8 +123,7 @@ object* cleared(object*, object* const* given, int64_t n) {
     if (!grads.made()) return nothing();
     for (int64_t k = 0; k < all; ++k) {
         object* const record = py.list_item(records, k);
-        r = recipe_of(record, last, r);
-        if (!gather(record, *r, grads, most)) return nothing();
+        if (!gather(record, *recipes.of(record), grads, most)) return nothing();
     }
     object* rest = length(given[1]) < 0 ? nullptr : py.list(0);
     if (!rest) return nothing();
@@ -145,13 +135,8 @@ object* cleared(object*, object* const* given, int64_t n) {
         py.drop(rest);
         return nothing();
     }
-    for (int64_t k = 0; k < grads.count; ++k) py.keep(grads.all[k]);
-    bool raised = false;
     for (int64_t k = 0; k < grads.count; ++k) {
-        raised = raised || wipe(grads.all[k]) < 0;
-        py.drop(grads.all[k]);
-    }
-    if (raised) {
+        if (wipe(grads.all[k]) >= 0) continue;
         py.drop(rest);
         return nullptr;
     }

@@ -11,15 +11,21 @@ object* part(object* tuple, int64_t k, object* type) {
     return found && type_of(found) == type ? found : nullptr;
 }
 
+// How many tuples there are of a storage and two more objects of certain types; -1 for all else.
+int64_t tuples(object* const* given, int64_t n, object* second, object* third) {
+    const int64_t count = n == 1 ? length(given[0]) : -1;
+    for (int64_t k = 0; k < count; ++k) {
+        object* const t = item(given[0], k);
+        if (type_of(t) != py.tuple_type || !part(t, 0, py.storage_type)) return -1;
+        if (!part(t, 1, second) || !part(t, 2, third)) return -1;
+    }
+    return count;
+}
+
 // hold_all(places): holds on what ranges of storages contain, each (storage, lo, hi).
 object* hold_all(object*, object* const* given, int64_t n) {
-    const int64_t count = n == 1 ? length(given[0]) : -1;
+    const int64_t count = tuples(given, n, py.integer, py.integer);
     if (count < 0) return nothing();
-    for (int64_t k = 0; k < count; ++k) {
-        object* const place = item(given[0], k);
-        if (type_of(place) != py.tuple_type || !part(place, 0, py.storage_type)) return nothing();
-        if (!part(place, 1, py.integer) || !part(place, 2, py.integer)) return nothing();
-    }
     object* out = py.list(count);
     for (int64_t k = 0; out && k < count; ++k) {
         object* const place = item(given[0], k);
@@ -37,13 +43,8 @@ object* hold_all(object*, object* const* given, int64_t n) {
 
 // announce_all(writes): announces writes, each (storage, how many, ranges of addresses); True.
 object* announce_all(object*, object* const* given, int64_t n) {
-    const int64_t count = n == 1 ? length(given[0]) : -1;
+    const int64_t count = tuples(given, n, py.integer, py.tuple_type);
     if (count < 0) return nothing();
-    for (int64_t k = 0; k < count; ++k) {
-        object* const write = item(given[0], k);
-        if (type_of(write) != py.tuple_type || !part(write, 0, py.storage_type)) return nothing();
-        if (!part(write, 1, py.integer) || !part(write, 2, py.tuple_type)) return nothing();
-    }
     for (int64_t k = 0; k < count; ++k) {
         object* const write = item(given[0], k);
         object *const storage = py.tuple_item(write, 0), *const ranges = py.tuple_item(write, 2);
@@ -64,12 +65,10 @@ object* announce_all(object*, object* const* given, int64_t n) {
 
 // are_free(writes): True where nothing is to be said against any of them.
 object* are_free(object*, object* const* given, int64_t n) {
-    const int64_t count = n == 1 ? length(given[0]) : -1;
+    const int64_t count = tuples(given, n, py.integer, py.tuple_type);
     for (int64_t k = 0; k < count; ++k) {
-        object* const write = item(given[0], k);
-        object* const storage = type_of(write) == py.tuple_type
-            ? part(write, 0, py.storage_type) : nullptr;
-        if (!storage || slot(storage, S_GUARD) != py.none) return nothing();
+        object* const storage = py.tuple_item(item(given[0], k), 0);
+        if (slot(storage, S_GUARD) != py.none) return nothing();
         if (slot(storage, S_WRITABLE) != py.yes) return nothing();
     }
     return count < 0 ? nothing() : yes();

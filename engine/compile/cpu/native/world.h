@@ -72,6 +72,22 @@ struct recipe_t {
     const int64_t *writes, *pairs, *bits, *held;  // each begins with how many there are
 };
 
+// The recipes of records: that of the last plan is mostly that of the next one.
+struct recipes_t {
+    object* plan = nullptr;
+    const recipe_t* known = nullptr;
+
+    // Null where there is none.
+    const recipe_t* of(object* record) {
+        if (slot(record, R_PLAN) == plan) return known;
+        plan = slot(record, R_PLAN);
+        object* found = py.get(plan, py.recipe);
+        known = found && type_of(found) == py.integer ? words<recipe_t>(found) : nullptr;
+        if (found) py.drop(found);
+        return known;
+    }
+};
+
 // The bits of arrays that a gradient flows to; -1 where Python has to look. The values are kept by
 // who asks.
 int64_t mask(const recipe_t& r, object* const* values) {
