@@ -17,7 +17,7 @@ import pytest
 import engine as wp
 from engine.compile.cpu import CPU, brief, launcher, runner, schedule
 from engine.diagnostics import EngineError
-from engine.runtime import execute
+from engine.runtime import device, execute
 from engine.runtime.execute import Executable
 from engine.runtime.plan import Plan
 from engine.tape.records import LaunchRecord
@@ -65,9 +65,24 @@ def talks(x: F):
 
 
 @contextmanager
+def alone() -> Iterator[None]:
+    """As if no device but the host's had ever been registered; the list is known by its address."""
+    registered = list(device.others)
+    del device.others[:]
+    try:
+        yield
+    finally:
+        device.others[:0] = registered
+
+
+@contextmanager
 def way(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[None]:
-    """All launches of a block in the short way (or without Python: "native"), or none."""
-    with monkeypatch.context() as m:
+    """All launches of a block in the short way (or without Python: "native"), or none.
+
+    Devices that other tests registered are not there meanwhile: beside them nothing goes without
+    Python.
+    """
+    with monkeypatch.context() as m, alone():
         m.setattr(execute, "EAGER", bool(short))
         m.setattr(launcher.maker, "asked", True)
         if short == "native":
