@@ -80,11 +80,17 @@ def beforehand(e: Emitter, guarded: bool) -> Beforehand | None:
             found += [s] if _is_one(s) else []
         elif isinstance(s, n.Load) and _is_read(s, known, facts):
             known[s.dst] = s
-    wanted = (*_CALLS, *_SLOW) if facts.context else _FAR
+    wanted = (*_CALLS, *_SLOW) if facts.context or _one_by_one(fn) else _FAR
     held = tuple(s for s in found if s.op in wanted)
     if not any(s.op in _CALLS for s in held) or len(held) > _HELD:
         return None
     return Beforehand(held, _needed(held, known, fn))
+
+
+def _one_by_one(fn: n.Function) -> bool:
+    """Whether threads wait for what others leave: no compiler makes vectors of these."""
+    atomics = [s for s in n.walk(fn.body) if isinstance(s, n.Atomic)]
+    return any(s.dst is not None or s.kind not in ("add", "sub") for s in atomics)
 
 
 def _surely(block: n.Block, holds: Mapping[n.Var, bool]) -> Iterator[n.Stmt]:

@@ -17,22 +17,25 @@ from engine.lang.types import scalar_of, shape_of
 
 _ADDRESS = struct.Struct("<q")
 _LARGE = 20_000  # numbers, from which on several threads add
-_LINE = 128  # bytes: what two processors would take from each other
+LINE = 128  # bytes: what two processors would take from each other
 
 
 class Lent:
     """Memory of `count` parts, with the arrays that are in it.
 
     arrays: for each, its offset in the arguments, and its offset, shape and strides in bytes in
-    the memory of a part. size: scalars of each, which are zero.
+    the memory of a part. size: scalars of each, which are zero. memory: theirs, if it is there.
     """
 
     def __init__(
         self, count: int, size: int, dtype: np.dtype[Any],
         arrays: Sequence[tuple[int, int, Sequence[int], Sequence[int]]],
+        memory: NDArray[np.uint8] | None = None,
     ) -> None:  # fmt: skip
-        step = -(-size * dtype.itemsize // _LINE) * _LINE // dtype.itemsize
-        self._memory = np.zeros((count, step), dtype)  # not touched before it is used
+        step = -(-size * dtype.itemsize // LINE) * LINE
+        if memory is None:
+            memory = np.zeros(count * step, np.uint8)  # not touched before it is used
+        self._memory = memory.view(dtype).reshape(count, step // dtype.itemsize)
         self.rows = [row[:size] for row in self._memory]
         self.start, self.step = self._memory.ctypes.data, self._memory.strides[0]
         self._places = [(at, self.start + offset) for at, offset, _, _ in arrays]
@@ -62,7 +65,10 @@ class Lent:
 class Copies(Lent):
     """Copies of one array, side by side. at: where the arguments name it."""
 
-    def __init__(self, array: Placed, at: Sequence[int], count: int) -> None:
+    def __init__(
+        self, array: Placed, at: Sequence[int], count: int,
+        memory: NDArray[np.uint8] | None = None,
+    ) -> None:  # fmt: skip
         self.array = array
         inner = (*array.shape, *shape_of(array.type.element))
         strides: list[int] = []
@@ -71,7 +77,7 @@ class Copies(Lent):
             strides.insert(0, size)
             size *= n
         places = [(k, 0, array.shape, strides) for k in at]
-        super().__init__(count, math.prod(inner), scalar_of(array.type).numpy, places)
+        super().__init__(count, math.prod(inner), scalar_of(array.type).numpy, places, memory)
         self.parts = [row.reshape(inner) for row in self.rows]
 
     def is_like(self, a: NDArray[Any]) -> bool:

@@ -26,6 +26,12 @@ class Pool:
             ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p,
             ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
         )  # fmt: skip
+        self._launch = library.eng_pool_launch
+        self._launch.restype = ctypes.c_int64
+        self._launch.argtypes = (
+            ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p,
+            ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64,
+        )  # fmt: skip
         self._add = library.eng_pool_add
         self._add.restype = None
         self._add.argtypes = (
@@ -54,6 +60,19 @@ class Pool:
             self._handle, ctypes.cast(entry, ctypes.c_void_p), args, stride,
             ctypes.addressof(launches), ctypes.addressof(parts), len(parts), threads,
         )  # fmt: skip
+
+    def launch(
+        self, entry: Any, args: bytes, launches: Any, count: int, words: bytes, memory: Any,
+        threads: int,
+    ) -> int:  # fmt: skip
+        """Runs a launch whole. See `engine.compile.cpu.rounds` for `words` and what it gives.
+
+        launches: launch structures, one for each part. memory: of what each part has of its own.
+        """
+        came: int = self._launch(
+            self._handle, entry, args, len(args), launches, count, words, memory, threads
+        )
+        return came
 
     def add(self, target: int, first: int, step: int, count: int, size: int, bytes: int) -> None:
         """Adds copies of an array of floats to it, one after the other; zeros change nothing.

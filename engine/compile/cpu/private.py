@@ -17,10 +17,12 @@ from engine.lang.numbers import number_kind
 
 
 class Merged(Copies):
-    """Copies to which nothing is done yet."""
+    """Copies to which nothing is done yet; to those in a given memory, something may be."""
 
-    def __init__(self, private: Private, count: int) -> None:
-        super().__init__(private.array, private.at, count)
+    def __init__(
+        self, private: Private, count: int, memory: NDArray[np.uint8] | None = None
+    ) -> None:
+        super().__init__(private.array, private.at, count, memory)
         self.private = private
         if private.kind not in ("add", "xor"):
             # What is done to a copy twice is done once: they begin with what is there.

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,7 @@ from engine.compile.backend import (
     Limits,
     Outcome,
 )
+from engine.compile.cpu import rounds
 from engine.compile.cpu.lender import LEND
 from engine.compile.cpu.pool import Pool, pool, thread_count
 from engine.compile.cpu.schedule import Schedule, schedule
@@ -88,7 +89,7 @@ _ERROR, _LEFT = 7, [7, 8, 10, 12, 16]  # words: the error; what a run leaves, in
 _LIMITED = struct.Struct("<24xq")
 _END = struct.Struct("<qQ")  # free and lend
 _FREE, _FREE_AT = struct.Struct("<q"), _HEAD.size + 3 * _LIMITED.size
-_BUFFER = ctypes.sizeof(Buffer)
+_BUFFER, _BYTE = ctypes.sizeof(Buffer), ctypes.c_char
 LARGE = 100_000  # threads
 # Whether threads run in blocks, where they may. Tests compare both ways.
 BLOCKS = True
@@ -216,9 +217,11 @@ def run(
 
 
 def _uninterrupted() -> AbstractContextManager[None]:
-    from engine.compile.cpu.interrupts import uninterrupted  # late: small launches need none
+    global _uninterrupted
+    from engine.compile.cpu.interrupts import Uninterrupted  # late: small launches need none
 
-    return uninterrupted()
+    _uninterrupted = Uninterrupted
+    return Uninterrupted()
 
 
 def _whole(
@@ -266,15 +269,24 @@ def _in_parts(
     spare: Callable[[], Entry] | None,
 ) -> Outcome:
     count = len(how.bounds) - 1
-    states = (Launch * count).from_buffer_copy(
-        _templates(dim, limits, how.bounds, int(how.free) if BLOCKS else -1)
-    )
-    words = np.frombuffer(memoryview(states), np.int64).reshape(count, -1)
+    structures = bytearray(_templates(dim, limits, how.bounds, int(how.free) if BLOCKS else -1))
+    n = thread_count()
+    workers, done, memory = pool(), 0, None
+    if journal is None and workers is not None and how.told is not None:
+        done, memory = _at_once(workers, how.told, entry, args, structures, count, n)
+        if done == rounds.DONE:
+            return NOTHING
+    states = (Launch * count).from_buffer(structures)
+    words = np.frombuffer(structures, np.int64).reshape(count, -1)
+    if done == rounds.LEFT:
+        return _outcome(list(states), how.bounds, journal, limits)
     from engine.compile.cpu.copies import blocks
     from engine.compile.cpu.dealing import deal
     from engine.compile.cpu.private import Merged
 
-    merged, taken, dealt = [Merged(p, count - 1) for p in how.private], frozenset[str](), []
+    mine = memory if memory is not None else [None] * len(how.private)
+    merged = [Merged(p, count - 1, m) for p, m in zip(how.private, mine, strict=True)]
+    taken, dealt = frozenset[str](), []
     if isinstance(journal, CpuJournal):
         journal.lend(list(states))
         taken = journal.taken(entry)
@@ -283,11 +295,11 @@ def _in_parts(
     lent = [*merged, *(d.lent for d in dealt)]
     given = blocks(lent, args, count) if lent else args
     stride = len(args) if lent else 0
-    n = thread_count()
-    workers = pool() if n > 1 else None
+    workers = workers if n > 1 else None
     winners: list[Winners] = []
-    for parts in how.rounds:
-        _run_parts(workers, entry, given, stride, states, parts, n)
+    for k, parts in enumerate(how.rounds[done:]):
+        if k > 0 or memory is None:
+            _run_parts(workers, entry, given, stride, states, parts, n)
         errors = words[:, _ERROR]
         if not errors.any():
             continue
@@ -317,6 +329,26 @@ def _in_parts(
     if journal is None and not words[:, _LEFT].any():
         return NOTHING
     return _outcome(list(states), how.bounds, journal, limits, winners)
+
+
+def _at_once(
+    workers: Pool, told: rounds.Rounds, entry: Entry, args: bytes, structures: bytearray,
+    count: int, threads: int,
+) -> tuple[int, list[NDArray[np.uint8]] | None]:  # fmt: skip
+    """Has compiled code run a launch: what it gives, and the parts' own memory, if any has run.
+
+    The memory of each array that the parts have their own of.
+    """
+    launches = ctypes.byref(_BYTE.from_buffer(structures))
+    memory = bytearray(sum(told.sizes))
+    at = ctypes.byref(_BYTE.from_buffer(memory)) if memory else None
+    came = workers.launch(entry.code, args, launches, count, told.words, at, threads)
+    if came == rounds.DONE:
+        return came, None
+    if came == rounds.NO_MEMORY:
+        return 0, None
+    every = np.frombuffer(memory, np.uint8)
+    return came, [every[a:b] for a, b in pairwise((0, *accumulate(told.sizes)))]
 
 
 def _run_parts(

@@ -14,6 +14,7 @@ import math
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from engine.lang.types import ScalarType, scalar_of, shape_of
 
 if TYPE_CHECKING:
     from engine.ad.threads import Group
+    from engine.compile.cpu.rounds import Rounds
 
 # Operations (about a nanosecond each) below which a launch is not divided, and of a part.
 LEAST, PART = 400_000, 60_000
@@ -75,6 +77,13 @@ class Schedule:
         if not self.private:
             return self
         return replace(self, private=tuple(p.of(args) for p in self.private))
+
+    @cached_property
+    def told(self) -> Rounds | None:
+        """What compiled code is told of it, if that can run it alone."""
+        from engine.compile.cpu.rounds import rounds
+
+        return rounds(self)
 
 
 def schedule(

@@ -236,3 +236,105 @@ ENG_EXPORT void eng_pool_copy(void* pool, unsigned char* to, const unsigned char
     eng_pool_run(pool, reinterpret_cast<void*>(copy_bytes),
                  reinterpret_cast<const unsigned char*>(&c), 0, launches, parts, pieces, threads);
 }
+
+namespace {
+
+// An array of which each part of a launch but the first has its own, in memory that is zero, until
+// they are added up. Followed by: how many arguments name it, and where; how many axes, and shape
+// and strides of a part's own array. See `engine.compile.cpu.rounds`.
+struct own_t {
+    int64_t target, size, bytes, is_float;  // size: numbers of so many bytes
+    int64_t start, step;  // of the second part's memory, and from one part's to the next
+};
+
+const int64_t* places_of(const int64_t* own) { return own + sizeof(own_t) / 8; }
+
+const int64_t* next_of(const int64_t* own) {
+    const int64_t* w = places_of(own);
+    w += 1 + w[0];
+    return w + 1 + 2 * w[0];
+}
+
+void write(unsigned char* args, int64_t at, const int64_t* words, int64_t count) {
+    __builtin_memcpy(args + at, words, size_t(count) * 8);
+}
+
+// The arguments of a part, where those of the launch are.
+void place(unsigned char* args, const int64_t* own, const unsigned char* memory, int64_t part) {
+    own_t o;
+    __builtin_memcpy(&o, own, sizeof(o));
+    const int64_t address = int64_t(memory) + o.start + (part - 1) * o.step;
+    const int64_t* places = places_of(own);
+    const int64_t* axes = places + 1 + places[0];
+    for (int64_t k = 0; k < places[0]; ++k) {
+        write(args, places[1 + k], &address, 1);
+        write(args, places[1 + k] + 8, axes + 1, 2 * axes[0]);
+    }
+}
+
+template <class T> void add_few(const own_t& o, const unsigned char* first, int64_t count) {
+    T* to = reinterpret_cast<T*>(o.target);
+    for (int64_t k = 0; k < count; ++k) {
+        const T* from = reinterpret_cast<const T*>(first + k * o.step);
+        for (int64_t i = 0; i < o.size; ++i)
+            if (from[i] != T(0)) to[i] += from[i];
+    }
+}
+
+constexpr int64_t many = 20000;  // numbers, from which on several threads add
+
+void add_up(void* pool, const int64_t* own, const unsigned char* memory, int64_t count, int64_t threads) {
+    own_t o;
+    __builtin_memcpy(&o, own, sizeof(o));
+    const unsigned char* first = memory + o.start;
+    if (!o.is_float)
+        o.bytes == 4 ? add_few<uint32_t>(o, first, count) : add_few<uint64_t>(o, first, count);
+    else if (o.size >= many)
+        eng_pool_add(pool, reinterpret_cast<unsigned char*>(o.target), first, o.step, count, o.size,
+                     o.bytes, threads);
+    else
+        o.bytes == 4 ? add_few<float>(o, first, count) : add_few<double>(o, first, count);
+}
+
+}  // namespace
+
+// Runs the parts of a launch, round by round, and adds up what each part has of its own.
+// words: how many rounds; of each, how many parts, and which; how many arrays (`own_t`), and these.
+// Returns -1 where nothing is left to do or to look at, -2 where all is done and something is left
+// in the launch structures, the number of a round after which some have an error, and -3 where no
+// memory is there and nothing has run.
+ENG_EXPORT int64_t eng_pool_launch(void* pool, void* entry, const unsigned char* args, int64_t nargs,
+                                   eng_launch* launches, int64_t count, const int64_t* words,
+                                   const unsigned char* memory, int64_t threads) {
+    const int64_t rounds = *words++;
+    const int64_t* owns = words;
+    for (int64_t k = 0; k < rounds; ++k) owns += 1 + owns[0];
+    const int64_t n = *owns++;
+    unsigned char* blocks = nullptr;
+    if (n > 0) {
+        blocks = static_cast<unsigned char*>(malloc(size_t(count * nargs)));
+        if (!blocks) return -3;
+        for (int64_t part = 0; part < count; ++part) {
+            unsigned char* mine = blocks + part * nargs;
+            __builtin_memcpy(mine, args, size_t(nargs));
+            const int64_t* own = owns;
+            for (int64_t k = 0; part > 0 && k < n; ++k, own = next_of(own)) place(mine, own, memory, part);
+        }
+    }
+    int64_t came = -1;
+    for (int64_t k = 0; k < rounds && came < 0; ++k) {
+        eng_pool_run(pool, entry, blocks ? blocks : args, blocks ? nargs : 0, launches, words + 1,
+                     words[0], threads);
+        words += 1 + words[0];
+        for (int64_t j = 0; j < count; ++j)
+            if (launches[j].error) came = k;
+    }
+    free(blocks);
+    if (came >= 0) return came;
+    for (int64_t k = 0; k < n; ++k, owns = next_of(owns)) add_up(pool, owns, memory, count - 1, threads);
+    for (int64_t j = 0; j < count; ++j) {
+        const eng_launch& L = launches[j];
+        if (L.stack.data || L.stack.cap || L.journal.data || L.output.data) return -2;
+    }
+    return -1;
+}
