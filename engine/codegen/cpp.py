@@ -18,7 +18,7 @@ from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR, touched_arrays
 from engine.codegen.guards import guards_of
 from engine.codegen.layout import arg_offsets
-from engine.codegen.loops import Loops, Place, loop, runs_down
+from engine.codegen.loops import Loops, Place, loop, room_of, runs_down
 from engine.codegen.outline import is_large, weight_of
 from engine.codegen.spelling import flag, identifier, local
 from engine.codegen.statements import WITHIN
@@ -54,6 +54,7 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     e = Emitter(fn, CPP, lines)
     apart = APART and bool(e.facts[id(fn)].touched) and not fn.watch and not is_large(fn)
     e.guards = guards_of(fn, e.facts) if apart else None
+    e.room = room_of(e, known)
     out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e, apart)]
     blocks, far = list[str](), tuple[tuple[str, Place], ...]()
     lends = apart and loans.can_lend(fn, e.facts[id(fn)], known)

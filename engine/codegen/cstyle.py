@@ -58,6 +58,8 @@ class Emitter:
         self.messages = 0
         # Of threads that loops leave out; then a thread is told whether it is one of the others.
         self.guards: Guards | None = None
+        # Bytes of the journal that loops see to before a thread writes them; 0: threads do.
+        self.room = 0
         # Numbers of the places that are watched, by the identity of statements.
         self.places = places(fn)[0] if fn.watch else {}
         if fn.watch == "silent":

@@ -9,6 +9,7 @@ from engine.codegen import beforehand
 from engine.codegen.beforehand import Beforehand
 from engine.codegen.cstyle import Emitter
 from engine.codegen.facts import LINEAR, Facts
+from engine.codegen.frames import frames_of
 from engine.codegen.guards import Guards
 from engine.codegen.spelling import flag, identifier, local
 from engine.codegen.statements import Body
@@ -19,6 +20,10 @@ from engine.lang.types import ArrayType
 # An element by the thread: for each dimension an axis of the grid, -1 for none, and a number that
 # is added to the thread's coordinate along it.
 Place = tuple[tuple[int, int], ...]
+
+
+SOME = 64  # threads whose frames of the journal are made room for at once
+MOST = 256  # bytes of such a frame
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,15 @@ class Loops:
     sums: tuple[tuple[str, tuple[Place, ...]], ...] = ()
     lanes: int = 0
     loans: tuple[tuple[str, tuple[tuple[int, int, int], ...]], ...] = ()
+
+
+def room_of(e: Emitter, known: Loops) -> int:
+    """Bytes of the journal that a thread may write, where loops may see to them; 0 elsewhere."""
+    facts = e.facts[id(e.fn)]
+    if not (facts.writes and facts.axes) or e.fn.adjoints or e.fn.watch or known.sums:
+        return 0
+    frame = frames_of(e.fn).journal
+    return frame + 8 if frame is not None and frame <= MOST else 0  # where it begins, in the end
 
 
 def runs_down(e: Emitter, known: Loops) -> bool:
@@ -90,7 +104,7 @@ def loop(
         if scalar:
             call = f"ENG_SCALAR; {call}"
         if facts.writes:
-            call += " eng::close_frame(ctx);"
+            call += f" eng::close_{'sure' if e.room else 'frame'}(ctx);"
         if facts.context and adjoint:
             k = "k" if facts.axes == 0 else f"row - (stop - k{facts.axes - 1})"
             reads = flag(facts.reads)
@@ -115,7 +129,7 @@ def loop(
             begins = [linear + b for b in begins]
             row_of = beforehand.block(e, what, x, begins, around(rest), down, ends)
             row_of.append(_threads(x, call, down, "at"))
-        lines = _rows(facts, call, sums, down, row_of, left_out)
+        lines = _rows(facts, call, sums, down, row_of, left_out, e.room)
     out += [f"    {line}" for line in (*lines, *sums.after())]
     if facts.context:
         out.append("    eng::leave(L, ctx);")
@@ -186,12 +200,13 @@ def _threads(x: str, call: str, down: bool, begin: str) -> str:
 
 def _rows(
     facts: Facts, call: str, sums: Sums, down: bool, row_of: list[str] | None = None,
-    left_out: Sequence[str] = (),
+    left_out: Sequence[str] = (), room: int = 0,
 ) -> list[str]:  # fmt: skip
     """The loop over the rows of the grid, and in it the loop over the threads of a row.
 
     down: from the last thread to the first, as adjoints go. row_of: another loop over a row.
-    left_out: what makes rows shorter.
+    left_out: what makes rows shorter. room: bytes that a thread may write to the journal, if rows
+    are to see to them.
     """
     last = facts.axes - 1
     x, axes = f"k{last}", facts.axes
@@ -212,6 +227,9 @@ def _rows(
         inner = sums.blocks(x, call, ends, down)
     else:
         inner = [_threads(x, call, down, "stop" if down else "first")]
+    if room:
+        makes = [f"n = eng::least(n, {SOME});", f"eng::reserve_frames(ctx, n * {room});", *ends]
+        coordinates, ends = [*makes, *coordinates], ["eng::check_frames(ctx);", *ends]
     body = [f"int64_t c[{axes}];", count, *coordinates, range_, *left_out, *inner, *ends]
     return [row, *(f"    {line}" for line in body), "}"]
 

@@ -438,6 +438,9 @@ class Body:
             self.line(f"{{ ctx.error = eng::error_assert; {self.leave()} }}")
 
     def journal_write(self, s: n.JournalWrite) -> None:
+        if self.e.room:
+            self.line(f"eng::journal_sure(ctx, {self.atom(s.value)});")
+            return
         self.line(f"if (!eng::journal_write(ctx, {self.atom(s.value)})) {self.leave()}")
 
     def journal_read(self, s: n.JournalRead) -> None:

@@ -74,7 +74,7 @@ template <class A_x, class A_factor>
 ENG_INLINE void thread(eng::ctx_t& ctx, A_x v_x, A_factor v_factor, int64_t k0) {
     const int32_t v_i = int32_t(k0);
     const float v_t_1 = v_x.at(k0);
-    if (!eng::journal_write(ctx, v_t_1)) return;
+    eng::journal_sure(ctx, v_t_1);
     const float v_t_2 = v_factor.at(k0);
     const float v_t_3 = (v_t_1 * v_t_2);
     v_x.at(k0) = v_t_3;
@@ -87,8 +87,12 @@ static void run(const unsigned char* args, eng_launch* L) {
     for (int64_t row = begin, n; row < end; row += n) {
         int64_t c[1];
         n = eng::row<1>(L, row, c);
+        n = eng::least(n, 64);
+        eng::reserve_frames(ctx, n * 16);
+        if (ctx.error) break;
         const int64_t first = c[0], stop = first + n;
-        for (int64_t k0 = first; k0 < stop; ++k0) { ENG_SCALAR; thread(ctx, v_x, v_factor, k0); eng::close_frame(ctx); if (ctx.error) break; }
+        for (int64_t k0 = first; k0 < stop; ++k0) { ENG_SCALAR; thread(ctx, v_x, v_factor, k0); eng::close_sure(ctx); if (ctx.error) break; }
+        eng::check_frames(ctx);
         if (ctx.error) break;
     }
     eng::leave(L, ctx);
@@ -101,8 +105,12 @@ static void run_flat(const unsigned char* args, eng_launch* L) {
     for (int64_t row = begin, n; row < end; row += n) {
         int64_t c[1];
         n = eng::row<1>(L, row, c);
+        n = eng::least(n, 64);
+        eng::reserve_frames(ctx, n * 16);
+        if (ctx.error) break;
         const int64_t first = c[0], stop = first + n;
-        for (int64_t k0 = first; k0 < stop; ++k0) { thread(ctx, v_x, v_factor, k0); eng::close_frame(ctx); if (ctx.error) break; }
+        for (int64_t k0 = first; k0 < stop; ++k0) { thread(ctx, v_x, v_factor, k0); eng::close_sure(ctx); if (ctx.error) break; }
+        eng::check_frames(ctx);
         if (ctx.error) break;
     }
     eng::leave(L, ctx);
@@ -116,8 +124,12 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     for (int64_t row = begin, n; row < end; row += n) {
         int64_t c[1];
         n = eng::row<1>(L, row, c);
+        n = eng::least(n, 64);
+        eng::reserve_frames(ctx, n * 16);
+        if (ctx.error) break;
         const int64_t first = c[0], stop = first + n;
-        for (int64_t k0 = first; k0 < stop; ++k0) { thread(ctx, v_x, v_factor, k0); eng::close_frame(ctx); if (ctx.error) break; }
+        for (int64_t k0 = first; k0 < stop; ++k0) { thread(ctx, v_x, v_factor, k0); eng::close_sure(ctx); if (ctx.error) break; }
+        eng::check_frames(ctx);
         if (ctx.error) break;
     }
     eng::leave(L, ctx);

@@ -93,6 +93,39 @@ ENG_INLINE bool close_frame(ctx_t& c) {
     return true;
 }
 
+// Where threads have frames of a size that is known, room for those of some is made beforehand, so
+// that a loop over threads calls nothing: beyond the limit where need be, which is looked at after.
+static __attribute__((noinline, cold, unused)) eng_buf grow_beyond(eng_buf b, int64_t need) {
+    eng_buf out = grow(b, need);
+    const int64_t cap = b.size + need;
+    if (out.cap >= cap) return out;
+    if (void* data = __builtin_realloc(out.data, uint64_t(cap))) {
+        out.data = static_cast<unsigned char*>(data);
+        out.cap = cap;
+    }
+    return out;
+}
+
+ENG_INLINE void reserve_frames(ctx_t& c, int64_t need) {
+    if (__builtin_expect(c.journal.size + need <= c.journal.cap, 1)) return;
+    c.journal = grow_beyond(c.journal, need);
+    if (c.journal.size + need > c.journal.cap) c.error = error_memory;
+}
+
+ENG_INLINE void check_frames(ctx_t& c) {
+    if (exceeds(c.journal, 0)) c.error = error_journal_limit;
+}
+
+template <class T> ENG_INLINE void journal_sure(ctx_t& c, const T& value) {
+    __builtin_memcpy(c.journal.data + c.journal.size, &value, sizeof(T));
+    c.journal.size += slot_bytes<T>;
+}
+
+ENG_INLINE void close_sure(ctx_t& c) {
+    journal_sure(c, c.frame);
+    c.frame = c.journal.size;
+}
+
 ENG_INLINE void open_frame(ctx_t& c) {
     if (__builtin_expect(c.cursor < 8, 0)) {
         c.error = error_journal;
