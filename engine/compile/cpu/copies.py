@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile.cpu.pool import pool
+from engine.compile.cpu.pool import LINE, pool
 from engine.compile.threads import Placed
 from engine.lang.types import scalar_of, shape_of
 
 _ADDRESS = struct.Struct("<q")
 _LARGE = 20_000  # numbers, from which on several threads add
-LINE = 128  # bytes: what two processors would take from each other
 
 
 class Lent:

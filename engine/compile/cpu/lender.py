@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import _thread
 import ctypes
-from pathlib import Path
 from typing import Any
 
 from engine.diagnostics import CompilerError
 from engine.locks import Lock
 from engine.logger import log_warning
 
-_SOURCE = Path(__file__).parent / "native" / "lend.cpp"
 _NAME = "eng_lend"
 FORM = ctypes.CFUNCTYPE(
     ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
@@ -52,10 +50,13 @@ class _Lender:
         return self._made
 
     def _load(self) -> Any:
+        from pathlib import Path  # late: most launches need none of it
+
         from engine.compile.cpu.shared import load
 
+        source = Path(__file__).parent / "native" / "lend.cpp"
         try:
-            self._library = load(_SOURCE, _NAME, "what lends memory to launches")
+            self._library = load(source, _NAME, "what lends memory to launches")
             made = self._library[_NAME]
             made.restype = ctypes.c_bool
             made.argtypes = (ctypes.c_void_p,) * 4

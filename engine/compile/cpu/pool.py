@@ -14,6 +14,8 @@ from engine.logger import log_warning
 
 _RUN = "eng_pool_run"
 _MOST = 4096  # threads
+LINE = 128  # bytes: what two processors would take from each other
+DONE, LEFT, NO_MEMORY = -1, -2, -3  # what `Pool.launch` gives beside the number of a round
 
 
 class Pool:
@@ -65,7 +67,7 @@ class Pool:
         self, entry: Any, args: bytes, launches: Any, count: int, words: bytes, memory: Any,
         threads: int,
     ) -> int:  # fmt: skip
-        """Runs a launch whole. See `engine.compile.cpu.rounds` for `words` and what it gives.
+        """Runs a launch whole. See `engine.compile.cpu.rounds` for `words`.
 
         launches: launch structures, one for each part. memory: of what each part has of its own.
         """

@@ -11,12 +11,10 @@ import struct
 from collections.abc import Sequence
 
 from engine.classes import dataclass
-from engine.compile.cpu.copies import LINE
+from engine.compile.cpu.pool import LINE
 from engine.compile.cpu.schedule import Private, Schedule
 from engine.lang.numbers import number_kind
 from engine.lang.types import scalar_of, shape_of
-
-DONE, LEFT, NO_MEMORY = -1, -2, -3  # what it gives beside the number of a round
 
 
 @dataclass(frozen=True)

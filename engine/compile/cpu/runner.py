@@ -22,15 +22,15 @@ from engine.compile.backend import (
     Limits,
     Outcome,
 )
-from engine.compile.cpu import rounds
 from engine.compile.cpu.lender import LEND
-from engine.compile.cpu.pool import Pool, pool, thread_count
+from engine.compile.cpu.pool import DONE, LEFT, NO_MEMORY, Pool, pool, thread_count
 from engine.compile.cpu.schedule import Schedule, schedule
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from engine.compile.cpu.dealing import Winners
+    from engine.compile.cpu.rounds import Rounds
 
 
 class Buffer(ctypes.Structure):
@@ -274,11 +274,11 @@ def _in_parts(
     workers, done, memory = pool(), 0, None
     if journal is None and workers is not None and how.told is not None:
         done, memory = _at_once(workers, how.told, entry, args, structures, count, n)
-        if done == rounds.DONE:
+        if done == DONE:
             return NOTHING
     states = (Launch * count).from_buffer(structures)
     words = np.frombuffer(structures, np.int64).reshape(count, -1)
-    if done == rounds.LEFT:
+    if done == LEFT:
         return _outcome(list(states), how.bounds, journal, limits)
     from engine.compile.cpu.copies import blocks
     from engine.compile.cpu.dealing import deal
@@ -332,7 +332,7 @@ def _in_parts(
 
 
 def _at_once(
-    workers: Pool, told: rounds.Rounds, entry: Entry, args: bytes, structures: bytearray,
+    workers: Pool, told: Rounds, entry: Entry, args: bytes, structures: bytearray,
     count: int, threads: int,
 ) -> tuple[int, list[NDArray[np.uint8]] | None]:  # fmt: skip
     """Has compiled code run a launch: what it gives, and the parts' own memory, if any has run.
@@ -343,9 +343,9 @@ def _at_once(
     memory = bytearray(sum(told.sizes))
     at = ctypes.byref(_BYTE.from_buffer(memory)) if memory else None
     came = workers.launch(entry.code, args, launches, count, told.words, at, threads)
-    if came == rounds.DONE:
+    if came == DONE:
         return came, None
-    if came == rounds.NO_MEMORY:
+    if came == NO_MEMORY:
         return 0, None
     every = np.frombuffer(memory, np.uint8)
     return came, [every[a:b] for a, b in pairwise((0, *accumulate(told.sizes)))]
