@@ -22,7 +22,7 @@ _CALLS = (
     "PyLong_FromLongLong", "PyFloat_AsDouble", "PyObject_CallFunctionObjArgs",
     "PyType_GenericAlloc", "PyWeakref_NewRef", "PyContextVar_Get", "Py_IncRef", "Py_DecRef",
     "PyErr_Occurred", "PyErr_Clear", "PyEval_SaveThread", "PyEval_RestoreThread",
-    "PyErr_CheckSignals",
+    "PyErr_CheckSignals", "PyObject_GC_UnTrack",
 )  # fmt: skip
 # All of them, or none.
 _FRAMES = ("PyEval_GetFrame", "PyFrame_GetBack", "PyFrame_GetCode", "PyFrame_GetLasti")

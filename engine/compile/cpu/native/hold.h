@@ -33,6 +33,8 @@ object* held(object* s, object* lo, object* hi) {
     }
     object* out = py.make(py.hold_type, 0);
     if (!out) return nullptr;
+    // It leads to memory of the engine's own, and nothing there leads back.
+    py.no_cycle(out);
     share(out, H_STORAGE, s);
     share(out, H_LO, lo);
     share(out, H_HI, hi);

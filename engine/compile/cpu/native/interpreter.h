@@ -61,6 +61,7 @@ struct python_t {
     void* (*save)();
     void (*restore)(void*);
     int (*signals)();
+    void (*no_cycle)(void*);  // the collector need not look at it
     object* (*frame)();  // borrowed; with the next three null before Python 3.11
     object* (*frame_back)(object*);
     object* (*frame_code)(object*);
