@@ -1,0 +1,188 @@
+"""Launches that compiled code runs in parts, against the same by Python: bits, messages, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.compile.cpu import pool as pools
+from engine.compile.cpu import runner
+from engine.compile.cpu.schedule import Schedule
+from engine.diagnostics import EngineError
+from tests.parts import cut
+
+pytestmark = pytest.mark.whole  # parts are cut here
+F, D, I = wp.array(dtype=float), wp.array(dtype=wp.float64), wp.array(dtype=int)
+L, H, V = wp.array(dtype=wp.int64), wp.array(dtype=wp.float16), wp.array(dtype=wp.vec3)
+N = 150
+
+
+@wp.kernel
+def sums(x: F, f: F, d: D, i: I, l: L, v: V, h: H):
+    t = wp.tid()
+    wp.atomic_add(f, t % 7, x[t])
+    wp.atomic_add(d, t % 3, wp.float64(x[t]))
+    wp.atomic_add(i, 0, t - 70)
+    wp.atomic_sub(l, t % 2, wp.int64(t))
+    wp.atomic_add(v, t % 5, wp.vec3(x[t], 0.0, -x[t]))
+    wp.atomic_add(h, 0, wp.float16(0.25))
+
+
+@wp.kernel
+def lowest(x: F, f: F):
+    t = wp.tid()
+    wp.atomic_min(f, t % 4, x[t])
+
+
+@wp.kernel
+def near(x: F, f: F):
+    t = wp.tid()
+    wp.atomic_add(f, t, x[t] * x[t])
+    wp.atomic_add(f, t + 1, x[t])
+
+
+@wp.kernel
+def says(x: F, f: F):
+    t = wp.tid()
+    if t % 50 == 0:
+        print(t)
+    f[t] = x[t]
+
+
+@wp.kernel
+def long(x: F, f: F):
+    t = wp.tid()
+    a = x[t]
+    for _ in range(t % 40 * 80):
+        a = wp.sin(a) * x[t]
+    wp.atomic_add(f, 0, a)
+
+
+@contextmanager
+def by_python() -> Iterator[None]:
+    told = Schedule.__dict__["told"]
+    Schedule.told = property(lambda self: None)  # type: ignore[assignment,method-assign]
+    try:
+        yield
+    finally:
+        Schedule.told = told  # type: ignore[method-assign]
+
+
+def random(n: int, dtype: Any = np.float32) -> Any:
+    return np.random.default_rng(n).uniform(-1, 1, n).astype(dtype)
+
+
+def everything() -> list[Any]:
+    f = wp.array(random(7), dtype=float)
+    arrays = [
+        wp.array(random(N), dtype=float), f, wp.zeros(3, dtype=wp.float64),
+        wp.zeros(1, dtype=int), wp.zeros(2, dtype=wp.int64), wp.zeros(5, dtype=wp.vec3),
+        wp.zeros(1, dtype=wp.float16),
+    ]  # fmt: skip
+    wp.launch(sums, N, arrays)
+    return arrays
+
+
+def strided() -> list[Any]:
+    x, whole = wp.array(random(N), dtype=float), wp.zeros(8, dtype=float)
+    wp.launch(lowest, N, [x, whole[::2]])
+    return [whole]
+
+
+def one_after_another() -> list[Any]:
+    x, f = wp.array(random(N), dtype=float), wp.zeros(N + 1, dtype=float)
+    wp.launch(near, N, [x, f])
+    return [f]
+
+
+def special() -> list[Any]:
+    """-0.0 stays where nothing is added; NaN and infinities are added like other numbers."""
+    values = random(N)
+    values[:] = 0.0
+    values[[3, 10]] = np.nan, np.inf
+    f = wp.array(np.full(7, -0.0, np.float32))
+    x = wp.array(values, dtype=float)
+    rest = [wp.zeros(3, dtype=wp.float64), wp.zeros(1, dtype=int), wp.zeros(2, dtype=wp.int64),
+            wp.zeros(5, dtype=wp.vec3), wp.zeros(1, dtype=wp.float16)]  # fmt: skip
+    wp.launch(sums, N, [x, f, *rest])
+    return [f, *rest]
+
+
+def gradients() -> list[Any]:
+    x = wp.array(random(N), dtype=float, requires_grad=True)
+    f = wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(long, N, [x, f])
+    tape.backward(f)
+    return [x.grad, f]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("program", [everything, strided, one_after_another, special, gradients])
+def test_the_same_bits(program: Any, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    came: list[int] = []
+    launch = pools.Pool.launch
+    monkeypatch.setattr(
+        pools.Pool, "launch",
+        lambda self, *args: came.append(launch(self, *args)) or came[-1],
+    )  # fmt: skip
+    for limit in (wp.config.stack_limit_bytes, 1 << 14):  # some threads save more
+        monkeypatch.setattr(wp.config, "stack_limit_bytes", limit)
+        with cut(threads) as ran, by_python():
+            plain = [a.numpy().tobytes() for a in program()]
+        assert ran and not came
+        with cut(threads) as ran:
+            found = [a.numpy().tobytes() for a in program()]
+        assert ran and found == plain
+        # Minima, and sums of half precision, are for Python.
+        assert bool(came) is (program in (one_after_another, gradients))
+        came.clear()
+
+
+def test_what_is_left_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    x, f = wp.array(random(N), dtype=float), wp.zeros(N, dtype=float)
+    with cut(2) as ran:
+        wp.launch(says, N, [x, f])
+    assert ran and capfd.readouterr().out.split() == ["0", "50", "100"]
+    assert (f.numpy() == x.numpy()).all()
+
+
+@pytest.mark.parametrize("code", [pools.NO_MEMORY, 0])
+def test_where_it_cannot(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing has run where there is no memory; then Python runs all of it."""
+    with cut(2):
+        plain = one_after_another()[0].numpy()
+    if code == pools.NO_MEMORY:
+        monkeypatch.setattr(pools.Pool, "launch", lambda self, *args: code)
+    else:
+        monkeypatch.setattr(runner, "pool", lambda: None)
+    with cut(2):
+        assert (one_after_another()[0].numpy() == plain).all()
+
+
+def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launch that is refused names its reason, with parts of their own memory too."""
+
+    @wp.kernel
+    def saves(x: F, f: F):
+        t = wp.tid()
+        x[t] = x[t] * x[t]
+        wp.atomic_add(f, 0, x[t])
+
+    x = wp.array(random(N), dtype=float, requires_grad=True)
+    f = wp.zeros(1, dtype=float, requires_grad=True)
+    monkeypatch.setattr(wp.config, "journal_limit_bytes", 64)
+    for way in (by_python, None):
+        with cut(2), pytest.raises(EngineError) as e:
+            with wp.Tape():
+                if way is None:
+                    wp.launch(saves, N, [x, f])
+                else:
+                    with way():
+                        wp.launch(saves, N, [x, f])
+        assert e.value.diagnostics[0].code == "E209"
