@@ -18,7 +18,8 @@ class Fault:
     kind: `outside`; `race`, of which one side changes what is there; `mixed`, one side is an
     atomic minimum or maximum and the other only reads; `same`, what is stored is what was there
     already, for which the program gives no reason; `unwatched`, there was no memory to look for
-    races; `unseen`, the launch was on a GPU, where nothing is looked for.
+    races; `unseen`, the launch was on a GPU, and its native text is not for the CPU, which looks
+    for races.
     kernel: its key. span: of the access. form: what ran, `forward` for the kernel itself.
     access: `load`, `store` or `atomic`; `component` of a vector, matrix or local array, `view`.
     name: of the array or variable, empty where it has none. thread: its coordinates. index,
