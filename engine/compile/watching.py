@@ -33,6 +33,7 @@ class Watched(Variants):
         self._decided: dict[object, bool] = {}
         # What is known of kinds of launches: see `engine.runtime.races`.
         self.book: dict[object, Any] = {}
+        self.raced = False  # whether somebody was told of a race
         self._free: dict[object, None] = {}
 
     @property

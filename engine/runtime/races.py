@@ -15,7 +15,6 @@ launches that differ in their integers alone, after the first 64 of them.
 
 from __future__ import annotations
 
-import ctypes
 import math
 import struct
 import zlib
@@ -108,6 +107,7 @@ def races(backend: Backend, variants: Variants, dim: tuple[int, ...], args: byte
         seen.came -= 1
         raise
     seen.found = seen.found or bool(found)
+    kernel.raced = kernel.raced or any(f.kind == "race" for f in found)
     return found
 
 
@@ -134,7 +134,7 @@ def _digest(backend: Backend, variants: Variants, arrays: Sequence[Placed]) -> t
             begin, end = a.ends
             size = min(end - begin, left)
             left -= size
-            out.append(zlib.crc32(_bytes(backend, begin, size)))
+            out.append(zlib.crc32(_bytes(backend, begin, size).data))
     return tuple(out)
 
 
@@ -241,7 +241,7 @@ def _spans(arrays: Sequence[Placed]) -> list[list[int]]:
     """Begin and end of the stretches of memory that arrays cover."""
     spans: list[list[int]] = []
     for begin, end in sorted(a.ends for a in arrays):
-        if spans and begin <= spans[-1][1]:
+        if spans and begin < spans[-1][1]:
             spans[-1][1] = max(spans[-1][1], end)
         else:
             spans.append([begin, end])

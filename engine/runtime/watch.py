@@ -72,6 +72,7 @@ def tell(faults: list[Fault]) -> None:
 
 def clash(variants: Variants, s: Store, dim: tuple[int, ...], site: Span | None) -> Fault:
     """A race that is certain: all threads store a value of their own to one element."""
+    watched(variants, "races").raced = True
     total = math.prod(dim)
     return Fault(
         "race", variants.name, s.span, "forward", "store", s.array.name,
