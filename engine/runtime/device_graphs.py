@@ -112,7 +112,8 @@ class DeviceGraph:
         """Whether nobody listens to what runs."""
         return config.device_graphs and not (
             recording.observers or recording.bystanders or config.print_launches
-            or config.verify_fp or watchers or watching.get() is not None or recording.capturing.get()
+            or config.verify_fp or watching.get() is not None or recording.capturing.get()
+            or watchers
         )  # fmt: skip
 
     def _capture(

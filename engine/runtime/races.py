@@ -50,8 +50,10 @@ from engine.runtime.watch import (
     memory,
 )
 
-# Bytes that a shadow may take up, and of one of its cells (`cell_t`).
+# Bytes that a shadow may take up, those that are copied of a device, and of one cell of a shadow
+# (`cell_t`).
 SHADOW_BYTES = 1 << 30
+COPIED_BYTES = 4 << 30
 _CELL = 48
 _ALIGNED = 256  # bytes that an element may be aligned to, at most
 # Bytes of integers by which launches are told apart.
@@ -176,7 +178,9 @@ def _look(
 ) -> list[Fault]:  # fmt: skip
     name, total = variants.name, int(np.prod(dim, dtype=np.int64))
     unseen = Fault("unwatched", name, variants.ir.span, "forward", "store", "", (), (), (), 1)
-    if _Shadow([a for a in arrays if a.name in names]).bytes > SHADOW_BYTES:
+    shadow = _Shadow([a for a in arrays if a.name in names])
+    copied = 0 if backend.on_host else sum(end - begin for begin, end in _spans(arrays))
+    if shadow.bytes > SHADOW_BYTES or copied > COPIED_BYTES:
         return [unseen]
     kernel = watched(variants, "races")
     copies = None
@@ -187,7 +191,7 @@ def _look(
             return [replace(unseen, kind="unseen")]
         copies, backend = _Copies(backend, arrays), HOST.backend
         args, arrays = copies.moved(args, arrays)
-    shadow = _Shadow([a for a in arrays if a.name in names])
+        shadow = _Shadow([a for a in arrays if a.name in names])
     entry = kernel.entry(backend, "forward")
     places = kernel.watched("forward", NONE, NONE)[1]
     words = memory(len(places))

@@ -15,7 +15,8 @@ from engine import Fault, LaunchError
 from engine.codegen import cuda
 from engine.compile.cuda import runner
 from engine.runtime import races
-from tests.backend.cuda.emulated import PLACES, place
+from tests.backend.cuda.emulated import PLACES, emulated, place
+from tests.backend.cuda.fake_cupy import FakeCupy
 
 N = 8
 
@@ -111,6 +112,7 @@ INSIDE: dict[str, Case] = {
     "none": lambda: (w.optional, 2, [None, 0, zeros(2)]),
     "guarded": lambda: (w.guarded, N, [floats(), zeros()]),
     "indexed": lambda: (w.indexed, 3, [chosen(0, 7, 2), zeros(4)]),
+    "native text": lambda: (w.native, 2, [floats(), zeros(2)]),
     "large": lambda: (w.shifted, 70_000, [floats(70_001), 1, zeros(70_000)]),
 }
 
@@ -197,6 +199,13 @@ def test_of_many_threads_the_first_is_told(there: Any) -> None:
     assert y.tolist() == [1234, 0, 0, 0]
 
 
+def test_the_second_of_two_gpus() -> None:
+    with emulated(FakeCupy(2)) as (_, second):
+        for cases in (OUTSIDE, RACES):
+            case = next(iter(cases.values()))
+            assert seen(second, case)[0] == seen("cpu", case)[0] != []
+
+
 def test_arrays_of_others(there: Any) -> None:
     with wp.ScopedDevice(there):
         x, y = floats(), zeros()
@@ -231,7 +240,7 @@ def taped(device: Any, by: int, most: int) -> tuple[list[Fault], list[Any]]:
 @pytest.mark.parametrize("most", [4, 400], ids=["small frames", "frames that grow"])
 def test_recorded_launches_and_adjoints(there: Any, most: int, monkeypatch: Any) -> None:
     monkeypatch.setattr(runner, "FIRST", 64)
-    for by in (0, 1 << 20):
+    for by in (1 << 20, 0):  # frames are right for what comes second
         want, results = taped("cpu", by, most)
         got, arrays = taped(there, by, most)
         key = [(f.span, f.form, f.access, f.name, f.thread, f.index, f.shape) for f in want]
@@ -311,6 +320,28 @@ def test_debug_mode(there: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert got == want and got.code == "E211"
 
 
+def test_debug_mode_in_a_captured_sequence(there: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wp.config, "mode", "debug")
+
+    @wp.kernel
+    def gathered(x: wp.array(dtype=float), index: wp.array(dtype=int), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] += x[index[i]]
+
+    with wp.ScopedDevice(there):
+        x, index, y = floats(), ints(*range(N)), zeros()
+        with wp.ScopedCapture() as capture:
+            wp.launch(gathered, dim=N, inputs=[x, index, y])
+        for _ in range(4):
+            wp.capture_launch(capture.graph)
+        assert y.numpy().tolist() == (4 * x.numpy()).tolist()
+        assert capture.graph.left_to_python
+        index.assign([0, 1, 2, 3, 4, 5, 6, N])
+        with pytest.raises(LaunchError) as caught:
+            wp.capture_launch(capture.graph)
+        assert caught.value.diagnostics[0].code == "E211"
+
+
 # ---- races
 
 
@@ -353,8 +384,9 @@ def test_what_only_gpus_can_run_is_not_looked_at_for_races(there: Any) -> None:
         assert arrays[-1].tolist() == [2, 3, 4, 0 if 9 in index else 5]
 
 
-def test_arrays_that_are_too_large_for_the_look(there: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(races, "SHADOW_BYTES", 64)
+@pytest.mark.parametrize("limit", ["SHADOW_BYTES", "COPIED_BYTES"])
+def test_arrays_that_are_too_large_for_the_look(there: Any, monkeypatch: Any, limit: str) -> None:
+    monkeypatch.setattr(races, limit, 60)
     told, _ = seen(there, RACES["indices"])
     assert [f.kind for f in told] == ["unwatched"]
 
