@@ -34,6 +34,7 @@ class Watched(Variants):
         # What is known of kinds of launches: see `engine.runtime.races`.
         self.book: dict[object, Any] = {}
         self.raced = False  # whether somebody was told of a race
+        self.compiles: bool | None = None  # whether the host can compile it, once known
         self._free: dict[object, None] = {}
 
     @property

@@ -31,7 +31,7 @@ from engine.compile.backend import Backend, Limits
 from engine.compile.cpu.copies import view
 from engine.compile.pipeline import NONE, Variants
 from engine.compile.threads import Placed
-from engine.compile.watching import watched
+from engine.compile.watching import Watched, watched
 from engine.diagnostics import CompilerError
 from engine.diagnostics.site import call_span
 from engine.ir import nodes as n
@@ -172,23 +172,32 @@ class _Copies:
         return bytes(block), out
 
 
+def _compiles(kernel: Watched) -> bool:
+    """Whether the host can run a kernel of a device: native text may be for that alone."""
+    if kernel.compiles is None:
+        try:
+            kernel.entry(HOST.backend, "forward")
+            kernel.compiles = True
+        except CompilerError:
+            kernel.compiles = False
+    return kernel.compiles
+
+
 def _look(
     backend: Backend, variants: Variants, dim: tuple[int, ...], args: bytes,
     arrays: Sequence[Placed], names: Collection[str],
 ) -> list[Fault]:  # fmt: skip
     name, total = variants.name, int(np.prod(dim, dtype=np.int64))
-    unseen = Fault("unwatched", name, variants.ir.span, "forward", "store", "", (), (), (), 1)
+    gap = Fault("unwatched", name, variants.ir.span, "forward", "store", "", (), (), (), 1)
     shadow = _Shadow([a for a in arrays if a.name in names])
     copied = 0 if backend.on_host else sum(end - begin for begin, end in _spans(arrays))
     if shadow.bytes > SHADOW_BYTES or copied > COPIED_BYTES:
-        return [unseen]
+        return [gap]
     kernel = watched(variants, "races")
     copies = None
     if not backend.on_host:
-        try:
-            kernel.entry(HOST.backend, "forward")
-        except CompilerError:  # native text for GPUs alone
-            return [replace(unseen, kind="unseen")]
+        if not _compiles(kernel):
+            return [replace(gap, kind="unseen")]
         copies, backend = _Copies(backend, arrays), HOST.backend
         args, arrays = copies.moved(args, arrays)
         shadow = _Shadow([a for a in arrays if a.name in names])
