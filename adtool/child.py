@@ -322,7 +322,8 @@ def _use_device(name: str | None) -> None:
         engine.set_device(name)
     except engine.EngineError as error:
         first = error.diagnostics[0]
-        raise TargetError(f"--device {name}: {first.message}", first.help) from None
+        why = "".join(f" ({note})" for note in first.notes)
+        raise TargetError(f"--device {name}: {first.message}{why}", first.help) from None
 
 
 def _check(

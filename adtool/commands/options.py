@@ -125,7 +125,7 @@ Alias = Annotated[
     ),
 ]  # fmt: skip
 DeviceName = Annotated[
-    str | None, typer.Option(help="The device to run on, as cpu.", rich_help_panel=RUN)
+    str | None, typer.Option(help="The device to run on, as cpu or cuda:0.", rich_help_panel=RUN)
 ]
 Timeout = Annotated[
     float,

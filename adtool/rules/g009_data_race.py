@@ -131,8 +131,8 @@ _SEVERITY: dict[str, Severity] = {"race": "error", "mixed": "note", "same": "not
 # What was not looked for and why, and the way out.
 _GAPS = {
     "unwatched": (("races", "its arrays are too large"), "run the script on a smaller problem"),
-    "unseen": (("races and accesses outside of arrays", "it ran on a GPU"),
-               "run the check with `--device cpu`, too"),
+    "unseen": (("races", "the CPU looks for them, and the kernel does not compile for it"),
+               "write native text that compilers of the CPU take, too"),
 }  # fmt: skip
 _HELP = {
     True: "read from one array and write to another, or split the work into two launches",

@@ -54,6 +54,7 @@ class Form:
         self.name = "run_wide" if wide else "run_apart" if self.apart else "run"
         self.suffix = SUFFIX if self.apart else ""
         offsets = arg_offsets([p.type for p in e.fn.params])
+        self.size = offsets[-1]
         self.params = list(zip(e.fn.params, offsets, strict=False))
         self.pointed = [p for p, _ in pointed(e.fn)] if self.apart else []
 
@@ -73,6 +74,8 @@ class Form:
             out.append(
                 f"    const auto {local(p)} = eng::{made}<{kind}>(args, {at}, {_pointer(p)});"
             )
+        if self.e.fn.watch:
+            out.append(f"    const auto watch = eng::arg<eng::watch_t*>(args, {self.size});")
         sums = self.sums
         for p in sums.params:
             out += [f"    {line}" for line in sums.type(p)]

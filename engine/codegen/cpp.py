@@ -84,7 +84,7 @@ def _headers(fn: n.Function, text: str, blocks: bool) -> list[str]:
     if _DECOMPOSE.search(text):
         out.append(headers.DECOMPOSE)
     if fn.watch:
-        out.append(headers.WATCH)
+        out.append(headers.RACES if fn.watch == "races" else headers.WATCH)
     if blocks:
         out.append(lanes.HEADER)
     called = sorted(set(_TRIG.findall(text)))

@@ -42,12 +42,14 @@ CUDA = Dialect(
 def preamble(fns: Sequence[n.Function]) -> str:
     """What stands before the text of some kernels: all that they use, without a file."""
     name = headers.SNIPPET if any(map(snippets.has_snippets, fns)) else headers.ENGINE
-    return headers.in_one(headers.CUDA, name)
+    watch = [headers.WATCH] if any(f.watch for f in fns) else []
+    return headers.in_one(headers.CUDA, name, *watch)
 
 
 def arg_bytes(fn: n.Function) -> int:
     """Bytes of the block of arguments, which is never empty."""
-    return max(SLOT, arg_offsets([p.type for p in fn.params])[-1])
+    end = arg_offsets([p.type for p in fn.params])[-1]
+    return max(SLOT, end + SLOT * bool(fn.watch))
 
 
 def emit(fn: n.Function, symbol: str, lines: bool = False, known: Apart = UNKNOWN) -> str:
@@ -91,6 +93,8 @@ def _run(e: Emitter, form: Form) -> list[str]:
             "if (eng::skips(L, k)) continue;",
             f"eng::ctx_t ctx = eng::enter<{flag(facts.reads)}>(L, k, stack);",
         ]
+    if e.fn.watch:
+        body.append("ctx.watch = watch;")
     body += form.coordinates()
     body.append(f"{e.call(e.fn, form.arguments())};")
     if facts.context:

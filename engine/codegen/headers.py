@@ -4,7 +4,7 @@ Shared headers stand in `native`, those of one backend alone in a folder of it, 
 first. What every backend has to bring: `platform.h` (integers, qualifiers, the functions of a
 device's library), `floats.h` (functions of real numbers), `libm.h` (their names in snippets),
 `block.h` (the launch structure), `context.h` (memory of a thread), `launch.h` (threads),
-`atomic.h`.
+`atomic.h`, `note.h` (what watched threads note).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ CUDA = (_NATIVE / "cuda", _NATIVE)
 ENGINE = "engine.h"  # all that kernels use
 # What every kernel needs, and what few do: it takes a third of the time that reading all takes.
 COMMON, DECOMPOSE = "common.h", "decompose.h"
-WATCH = "watch.h"  # what watched kernels need, on the CPU alone
+WATCH = "watch.h"  # what watched kernels need
+RACES = "races.h"  # the same of those that are watched for races, on the CPU alone
 TRIG = "trig_{}.h"  # what kernels need that call sin, cos or tan, on the CPU alone
 SNIPPET = "snippet.h"  # what native functions see; has the other in it
 
@@ -37,11 +38,13 @@ def hash_of(folders: Sequence[Path]) -> str:
     return digest.hexdigest()
 
 
-@functools.lru_cache(maxsize=4)
-def in_one(folders: Sequence[Path], name: str) -> str:
-    """A header with all that it includes, each once, for compilers that read no files."""
+@functools.lru_cache(maxsize=8)
+def in_one(folders: Sequence[Path], *names: str) -> str:
+    """Headers with all that they include, each once, for compilers that read no files."""
     out: list[str] = []
-    _append(folders, name, out, set())
+    seen: set[str] = set()
+    for name in names:
+        _append(folders, name, out, seen)
     return "\n".join(out) + "\n"
 
 

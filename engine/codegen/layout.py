@@ -14,6 +14,15 @@ from engine.lang.types import ArrayType, Type
 SLOT = 8  # bytes; arguments and saved values take whole slots
 
 
+# Words of `watch_t` before its faults, and of `fault_t`, in watch.h.
+HEAD, FAULT = 4, 14
+
+
+def watch_words(places: int) -> int:
+    """Words of a `watch_t` with room for what is seen at so many places."""
+    return HEAD + FAULT * max(places, 1)
+
+
 def arg_bytes(t: Type) -> int:
     """Bytes that an argument of a type takes."""
     if isinstance(t, ArrayType):

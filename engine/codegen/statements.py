@@ -87,7 +87,8 @@ class Body:
         guards = emitter.guards if fn is emitter.fn else None
         self.holds = {} if guards is None else guards.holds
         self.ahead = {} if emitter.dialect.cuda or emitter.fn.watch else ahead(fn)
-        self.even = even_sums(fn) if emitter.dialect.cuda else frozenset()
+        even = emitter.dialect.cuda and not emitter.fn.watch
+        self.even = even_sums(fn) if even else frozenset()
         self.sure = sure_pushes(fn)
         self.out: list[str] = []
         # What stands before the function: its frame and its pieces.

@@ -83,6 +83,8 @@ NOTHING = Outcome()  # as most runs end
 
 # What a launch asks of a GPU: threads of a block, and how many blocks at most (0 for any number).
 shape: ContextVar[tuple[int, int] | None] = ContextVar("engine_shape", default=None)
+# Whether adjoints run in any order that would need one: somebody was told of a race in the kernel.
+raced: ContextVar[bool] = ContextVar("engine_raced", default=False)
 
 
 class Marks(NamedTuple):

@@ -33,6 +33,8 @@ class Watched(Variants):
         self._decided: dict[object, bool] = {}
         # What is known of kinds of launches: see `engine.runtime.races`.
         self.book: dict[object, Any] = {}
+        self.raced = False  # whether somebody was told of a race
+        self.compiles: bool | None = None  # whether the host can compile it, once known
         self._free: dict[object, None] = {}
 
     @property

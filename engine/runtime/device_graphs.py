@@ -17,6 +17,7 @@ from engine.compile.backend import NotCaptured
 from engine.runtime import recording
 from engine.runtime.deferred import DeferredLaunch, DeferredWrite
 from engine.runtime.device import others
+from engine.runtime.faults import watchers
 from engine.runtime.launch_errors import fail
 from engine.runtime.storage import Storage, watching
 
@@ -112,6 +113,7 @@ class DeviceGraph:
         return config.device_graphs and not (
             recording.observers or recording.bystanders or config.print_launches
             or config.verify_fp or watching.get() is not None or recording.capturing.get()
+            or watchers
         )  # fmt: skip
 
     def _capture(

@@ -150,8 +150,7 @@ class Executable:
         self._serial = form == "accesses"
         self._what = (variants, form, wrt, journaled)
         # While somebody watches, it may well be that only the watched form runs.
-        lazy = watchers and backend.on_host
-        self._entry = None if lazy else variants.entry(backend, form, wrt, journaled)
+        self._entry = None if watchers else variants.entry(backend, form, wrt, journaled)
         # What decides where the last launch accessed arrays, if it is known to be inside.
         self._layout: Callable[[bytes], tuple[int, ...]] | None = None
         self._inside: tuple[tuple[int, ...], tuple[int, ...]] | None = None
@@ -303,20 +302,8 @@ class Executable:
         _ended(seen.entry, came, dim, None, True)
         return not seen.faults(dim)
 
-    def _tell_unseen(self) -> None:
-        """Tells those who watch that nobody looks at a launch."""
-        from engine.runtime.faults import Fault
-        from engine.runtime.watch import tell as tell_faults
-
-        ir = self._what[0].ir
-        tell_faults([Fault("unseen", ir.name, ir.span, "forward", "store", "", (), (), (), 1)])
-
     def _watched(self, dim: tuple[int, ...], args: bytes, quiet: bool) -> WatchedRun | None:
         """What a launch is watched with; None where that is proven to be needless."""
-        if not self._backend.on_host:
-            if watchers and not quiet:
-                self._tell_unseen()
-            return None
         # Late: programs that nobody watches need none of it.
         from engine.compile.watching import watched
         from engine.runtime.races import races
@@ -344,8 +331,10 @@ class Executable:
 
         Watched forms add one by one, others several at once, which rounds otherwise: what a
         program computes does not depend on whether somebody watches. Native functions have no
-        other way: nobody notes where they are outside.
+        other way: nobody notes where they are outside. On a GPU sums have no order anyway.
         """
+        if not self._backend.on_host:
+            return []
         from engine.ir import nodes as n
         from engine.lang.types import is_float, scalar_of
 
@@ -404,7 +393,7 @@ def foreseen(request: Request, dim: tuple[int, ...], args: bytes) -> Request:
     args: those of the kernel itself.
     """
     backend, variants, form, wrt, journaled = request
-    if not watchers or not backend.on_host or 0 in dim:
+    if not watchers or 0 in dim:
         return request
     from engine.compile.watching import watched
 

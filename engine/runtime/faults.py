@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
 
 from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, Span
+
+if TYPE_CHECKING:
+    from engine.compile.pipeline import Variants
 
 Kind = Literal["outside", "race", "mixed", "same", "unwatched", "unseen"]
 
@@ -18,11 +22,12 @@ class Fault:
     kind: `outside`; `race`, of which one side changes what is there; `mixed`, one side is an
     atomic minimum or maximum and the other only reads; `same`, what is stored is what was there
     already, for which the program gives no reason; `unwatched`, there was no memory to look for
-    races; `unseen`, the launch was on a GPU, where nothing is looked for.
+    races; `unseen`, it was on a GPU, and the CPU, which looks for races, cannot compile the kernel.
     kernel: its key. span: of the access. form: what ran, `forward` for the kernel itself.
     access: `load`, `store` or `atomic`; `component` of a vector, matrix or local array, `view`.
     name: of the array or variable, empty where it has none. thread: its coordinates. index,
-    shape: of the element. count: such accesses in the launch.
+    shape: of the element. count: such accesses in the launch; threads of an adjoint that a GPU runs
+    again, for want of memory for what they save, count twice.
     other, other_span, other_access: of a race, the thread that it meets and what that did.
     site: where the launch was called.
     """
@@ -92,6 +97,19 @@ class Watcher:
 watchers: list[Watcher] = []
 
 _DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
+
+
+@contextmanager
+def any_order(variants: Variants) -> Iterator[None]:
+    """Where those who watch were told of a race in a kernel, its adjoints run on a GPU, too."""
+    from engine.compile.backend import raced  # late: whoever reads faults needs no NumPy
+    from engine.compile.watching import watched
+
+    token = raced.set(watched(variants, "races").raced)
+    try:
+        yield
+    finally:
+        raced.reset(token)
 
 
 def _coordinates(thread: tuple[int, ...]) -> str:

@@ -5,6 +5,8 @@ thread after the other, with a shadow of the arrays in question: for every few b
 threads wrote, read and updated them. Then its memory is put back. So the launch itself, which
 comes after it, is as it would have been.
 
+A launch on a GPU is run so by the CPU, on copies of its arrays, and nothing is put back.
+
 What a launch does depends on its arguments, and on what its arrays of integers contain; where
 floats decide nothing, it is looked at once for each of these. Else, and where something was
 found, it is looked at again: eight times, and then each time that the count doubles. So are
@@ -13,32 +15,32 @@ launches that differ in their integers alone, after the first 64 of them.
 
 from __future__ import annotations
 
-import ctypes
 import math
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.classes import dataclass
-from engine.codegen.layout import arg_bytes, arg_offsets
+from engine.codegen.layout import FAULT, HEAD, arg_bytes, arg_offsets
 from engine.compile.backend import Backend, Limits
 from engine.compile.cpu.copies import view
 from engine.compile.pipeline import NONE, Variants
 from engine.compile.threads import Placed
-from engine.compile.watching import watched
+from engine.compile.watching import Watched, watched
+from engine.diagnostics import CompilerError
 from engine.diagnostics.site import call_span
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, is_float, is_integer, scalar_of
+from engine.runtime.device import HOST
 from engine.runtime.faults import Fault, Kind
 from engine.runtime.watch import (
     AT,
     COUNT,
-    FAULT,
-    HEAD,
     MIXED,
     OTHER,
     PLACE,
@@ -48,9 +50,12 @@ from engine.runtime.watch import (
     memory,
 )
 
-# Bytes that a shadow may take up, and of one of its cells (`cell_t`).
+# Bytes that a shadow may take up, those that are copied of a device, and of one cell of a shadow
+# (`cell_t`).
 SHADOW_BYTES = 1 << 30
+COPIED_BYTES = 4 << 30
 _CELL = 48
+_ALIGNED = 256  # bytes that an element may be aligned to, at most
 # Bytes of integers by which launches are told apart.
 _DIGEST_BYTES = 8 << 20
 _ALWAYS = 8  # times that equal launches are looked at, if they may differ
@@ -87,7 +92,7 @@ def races(backend: Backend, variants: Variants, dim: tuple[int, ...], args: byte
         kernel.note_free(dim, args)
         return []
     shapes = (dim, tuple((a.name, a.shape, a.strides) for a in arrays))
-    key = (shapes, _scalars(variants, args), _digest(variants, arrays))
+    key = (shapes, _scalars(variants, args), _digest(backend, variants, arrays))
     if key not in kernel.book:
         kinds: _Known = kernel.book.setdefault(shapes, _Known())
         kinds.came += 1
@@ -98,8 +103,13 @@ def races(backend: Backend, variants: Variants, dim: tuple[int, ...], args: byte
     again = seen.found or kernel.floats_decide
     if seen.came > 1 and not (again and _now(seen.came, _ALWAYS)):
         return []
-    found = _look(backend, variants, dim, args, arrays, [a for a in arrays if a.name in open_])
+    try:
+        found = _look(backend, variants, dim, args, arrays, open_)
+    except BaseException:  # as where a device is capturing: then it is run again
+        seen.came -= 1
+        raise
     seen.found = seen.found or bool(found)
+    kernel.raced = kernel.raced or any(f.kind == "race" for f in found)
     return found
 
 
@@ -118,7 +128,7 @@ def _scalars(variants: Variants, args: bytes) -> bytes:
     )
 
 
-def _digest(variants: Variants, arrays: Sequence[Placed]) -> tuple[int, ...]:
+def _digest(backend: Backend, variants: Variants, arrays: Sequence[Placed]) -> tuple[int, ...]:
     """Of what arrays of integers contain; of large ones, of a part."""
     out, left = [], _DIGEST_BYTES
     for a in arrays:
@@ -126,25 +136,78 @@ def _digest(variants: Variants, arrays: Sequence[Placed]) -> tuple[int, ...]:
             begin, end = a.ends
             size = min(end - begin, left)
             left -= size
-            out.append(zlib.crc32((ctypes.c_char * size).from_address(begin)))
+            out.append(zlib.crc32(_bytes(backend, begin, size).data))
     return tuple(out)
+
+
+def _bytes(backend: Backend, begin: int, size: int) -> NDArray[np.uint8]:
+    """What memory contains; a copy, unless it is the host's."""
+    found: NDArray[np.uint8] = backend.to_host(
+        backend.view(None, begin, (size,), None, np.uint8, False)
+    )
+    return found
+
+
+class _Copies:
+    """Memory of a device on the host: what overlaps there, overlaps here."""
+
+    def __init__(self, backend: Backend, arrays: Sequence[Placed]) -> None:
+        self._moves: list[tuple[int, int, int]] = []
+        self._kept: list[NDArray[np.uint8]] = []
+        for begin, end in _spans(arrays):
+            room = np.empty(end - begin + _ALIGNED, np.uint8)
+            shift = (begin - room.ctypes.data) % _ALIGNED
+            room[shift : shift + end - begin] = _bytes(backend, begin, end - begin)
+            self._moves.append((begin, end, room.ctypes.data + shift - begin))
+            self._kept.append(room)
+
+    def moved(self, args: bytes, arrays: Sequence[Placed]) -> tuple[bytes, list[Placed]]:
+        """Arguments and arrays that are the copies."""
+        block, out = bytearray(args), []
+        for a in arrays:
+            begin = a.ends[0]
+            (by,) = (by for lo, hi, by in self._moves if lo <= begin < hi)
+            out.append(replace(a, address=a.address + by))
+            struct.pack_into("<q", block, a.at, out[-1].address)
+        return bytes(block), out
+
+
+def _compiles(kernel: Watched) -> bool:
+    """Whether the host can run a kernel of a device: native text may be for that alone."""
+    if kernel.compiles is None:
+        try:
+            kernel.entry(HOST.backend, "forward")
+            kernel.compiles = True
+        except CompilerError:
+            kernel.compiles = False
+    return kernel.compiles
 
 
 def _look(
     backend: Backend, variants: Variants, dim: tuple[int, ...], args: bytes,
-    arrays: Sequence[Placed], open_: Sequence[Placed],
+    arrays: Sequence[Placed], names: Collection[str],
 ) -> list[Fault]:  # fmt: skip
     name, total = variants.name, int(np.prod(dim, dtype=np.int64))
-    shadow = _Shadow(open_)
-    if shadow.bytes > SHADOW_BYTES:
-        return [Fault("unwatched", name, variants.ir.span, "forward", "store", "", (), (), (), 1)]
+    gap = Fault("unwatched", name, variants.ir.span, "forward", "store", "", (), (), (), 1)
+    shadow = _Shadow([a for a in arrays if a.name in names])
+    copied = 0 if backend.on_host else sum(end - begin for begin, end in _spans(arrays))
+    if shadow.bytes > SHADOW_BYTES or copied > COPIED_BYTES:
+        return [gap]
     kernel = watched(variants, "races")
+    copies = None
+    if not backend.on_host:
+        if not _compiles(kernel):
+            return [replace(gap, kind="unseen")]
+        copies, backend = _Copies(backend, arrays), HOST.backend
+        args, arrays = copies.moved(args, arrays)
+        shadow = _Shadow([a for a in arrays if a.name in names])
     entry = kernel.entry(backend, "forward")
     places = kernel.watched("forward", NONE, NONE)[1]
     words = memory(len(places))
     words[1:HEAD] = shadow.made()
     native = any(f.native is not None for f in n.callees(variants.ir))
-    with kept([a for a in arrays if native or a.name in variants.written]):
+    changed = [a for a in arrays if native or a.name in variants.written]
+    with kept(changed) if copies is None else nullcontext():
         at = struct.pack("<q", words.ctypes.data)
         backend.run(entry, dim, args + at, Limits(0, 0), (0, total))
     site = call_span()
@@ -187,16 +250,22 @@ def _named(address: int, arrays: Sequence[Placed], wanted: str) -> tuple[Placed,
     return next(a for a in arrays if a.ends[0] <= address < a.ends[1]), ()
 
 
+def _spans(arrays: Sequence[Placed]) -> list[list[int]]:
+    """Begin and end of the stretches of memory that arrays cover."""
+    spans: list[list[int]] = []
+    for begin, end in sorted(a.ends for a in arrays):
+        if spans and begin < spans[-1][1]:
+            spans[-1][1] = max(spans[-1][1], end)
+        else:
+            spans.append([begin, end])
+    return spans
+
+
 class _Shadow:
     """Cells for the memory of some arrays. bytes: what it takes up once it is made."""
 
     def __init__(self, arrays: Sequence[Placed]) -> None:
-        spans: list[list[int]] = []
-        for begin, end in sorted(a.ends for a in arrays):
-            if spans and begin <= spans[-1][1]:
-                spans[-1][1] = max(spans[-1][1], end)
-            else:
-                spans.append([begin, end])
+        spans = _spans(arrays)
         # Cells of a scalar each, where all are as large and none lies across two cells.
         size = min(scalar_of(a.type).size for a in arrays)
         while size > 1 and any(

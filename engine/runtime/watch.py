@@ -16,6 +16,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.codegen.layout import FAULT, HEAD, watch_words
 from engine.compile.backend import Backend, Entry
 from engine.compile.pipeline import Form, Names, Variants
 from engine.compile.watching import watched
@@ -26,8 +27,7 @@ from engine.ir.sites import Place
 from engine.locks import Lock
 from engine.runtime.faults import Fault, OnFault, Watcher, watchers
 
-# Words of `watch_t` before its faults, and of `fault_t`, in watch.h.
-HEAD, FAULT = 4, 14
+# Words of `fault_t`, in watch.h.
 COUNT, THREAD, AT, SHAPE, OTHER, PLACE, SAME, MIXED = 0, 1, 2, 6, 10, 11, 12, 13
 # What an index outside of a view is made, or less.
 _STRAYED = -(1 << 24)
@@ -45,7 +45,7 @@ def watching(on_fault: OnFault | None = None, races: bool = False) -> Iterator[N
 
     An access outside gives zero where it reads, and does nothing where it writes; the launch
     goes on. The same holds for adjoints and for the launches of checks. Outside of an array,
-    native functions read NaN, and nothing is said of it.
+    native functions read NaN, and nothing is said of it. A launch on a GPU is waited for.
 
     on_fault: called after a launch with each place of the code that did something wrong, from
     the Python thread that launched. races: launches of which it is not proven that their threads
@@ -72,6 +72,7 @@ def tell(faults: list[Fault]) -> None:
 
 def clash(variants: Variants, s: Store, dim: tuple[int, ...], site: Span | None) -> Fault:
     """A race that is certain: all threads store a value of their own to one element."""
+    watched(variants, "races").raced = True
     total = math.prod(dim)
     return Fault(
         "race", variants.name, s.span, "forward", "store", s.array.name,
@@ -93,9 +94,16 @@ class WatchedRun:
         self._kernel = watched(variants, "bounds")
         self.entry = self._kernel.entry(backend, form, wrt, journaled)
         self._places = self._kernel.watched(form, wrt, journaled)[1]
-        self._words = _unread(len(self._places)) if quiet else _room(len(self._places))
+        count = len(self._places)
+        self._notes: _Notes | None = None
+        if backend.on_host:
+            self._words = _unread(count) if quiet else _room(count)
+            address = self._words.ctypes.data
+        else:
+            self._notes = _Notes(backend, count)
+            address = self._notes.address
         bound = self._kernel.own.bound(form)
-        self.at = bound + struct.pack("<q", self._words.ctypes.data)
+        self.at = bound + struct.pack("<q", address)
 
     def spare(self) -> Entry:
         """The form of an adjoint that saves less."""
@@ -103,9 +111,11 @@ class WatchedRun:
 
     def faults(self, dim: tuple[int, ...]) -> list[Fault]:
         """What was seen, one for each place, in the order of the code."""
-        rows = self._words[HEAD:].reshape(-1, FAULT)
+        words = self._words if self._notes is None else self._notes.words()
+        rows = words[HEAD:].reshape(-1, FAULT)
         if not rows[:, COUNT].any():
-            _give_back(self._words)
+            if self._notes is None:
+                _give_back(words)
             return []
         found = [(p, r) for p, r in zip(self._places, rows.tolist(), strict=False) if r[COUNT]]
         # What a view's index outside of it accesses is said once.
@@ -139,9 +149,24 @@ def _dimensions(row: list[int]) -> int:
     return max(sum(n > 0 for n in row[SHAPE : SHAPE + 4]), 1)
 
 
+class _Notes:
+    """A `watch_t` in memory of a device, for one launch."""
+
+    def __init__(self, backend: Backend, places: int) -> None:
+        self._backend, self._size = backend, watch_words(places)
+        self._owner, self.address = backend.allocate(0, 8 * self._size, True)
+
+    def words(self) -> NDArray[np.int64]:
+        """What is there, after all launches before."""
+        view = self._backend.view(
+            self._owner, self.address, (self._size,), None, np.int64, False
+        )  # fmt: skip
+        return np.array(self._backend.to_host(view))
+
+
 def memory(places: int) -> NDArray[np.int64]:
     """A `watch_t` with room for as many faults."""
-    return np.zeros(HEAD + FAULT * max(places, 1), np.int64)
+    return np.zeros(watch_words(places), np.int64)
 
 
 # Memory that launches used and left as it was. To clear it for each one takes longer than they do.
@@ -168,7 +193,7 @@ def _give_back(words: NDArray[np.int64]) -> None:
 def _unread(places: int) -> NDArray[np.int64]:
     """Memory that any number of launches may write notes to, and that nobody reads."""
     global _unread_words
-    if len(_unread_words) < HEAD + FAULT * places:
+    if len(_unread_words) < watch_words(places):
         _unread_words = memory(places)
     return _unread_words
 

@@ -18,6 +18,7 @@ from engine.codegen import cuda, headers
 from engine.codegen.apart import Apart, pointed
 from engine.codegen.facts import LINEAR, Facts, facts_of
 from engine.codegen.frames import Frames, frames_of
+from engine.codegen.layout import watch_words
 from engine.codegen.spelling import identifier
 from engine.compile.backend import (
     Backend,
@@ -37,6 +38,7 @@ from engine.compile.cuda.view import View, geometry
 from engine.compile.failure import failure
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.ir.nodes import Function
+from engine.ir.sites import places
 from engine.locks import Lock
 
 # What stands for the entry point's name in hashed text: the name itself has the hash in it.
@@ -45,7 +47,10 @@ _SYMBOL = "ENGINE_ENTRY"
 
 @dataclass(frozen=True, eq=False)
 class Code:
-    """What runs a kernel. module: machine code or PTX, which may hold other kernels, too."""
+    """What runs a kernel. module: machine code or PTX, which may hold other kernels, too.
+
+    notes: bytes of what a watched one notes, whose address ends its arguments.
+    """
 
     module: bytes
     symbol: str
@@ -54,6 +59,7 @@ class Code:
     is_adjoint: bool
     apart: Apart
     pointers: tuple[int, ...]  # places of what its form for such launches gets beside
+    notes: int = 0
     # Which form launches with certain arguments take: see `engine.compile.cuda.apart`.
     forms: dict[object, int] = field(default_factory=dict)
 
@@ -193,9 +199,10 @@ class Cuda(Backend):
         return f"{identifier(fn.name)}_{key[:16]}"
 
     def _entry(self, fn: Function, code: bytes, symbol: str) -> Entry:
-        places = tuple(at for _, at in pointed(fn))
+        pointers = tuple(at for _, at in pointed(fn))
+        notes = 8 * watch_words(len(places(fn)[1])) if fn.watch == "bounds" else 0
         made = Code(code, symbol, facts_of(fn)[id(fn)], frames_of(fn), bool(fn.adjoints),
-                    apart.known_of(fn), places)  # fmt: skip
+                    apart.known_of(fn), pointers, notes)  # fmt: skip
         return Entry(symbol, made)
 
     # What tests put others in place of: the compiler.

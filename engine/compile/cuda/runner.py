@@ -299,6 +299,7 @@ class Run:
                     self.gpu.move(address, kept.address, kept.nbytes)
             if errors:
                 self.gpu.clear(head.address, 16)
+                self.gpu.clear(int.from_bytes(self.args[-8:], "little"), code.notes)
             frames = self.memory((size + 8) * self.count)
             self.state.journal = Frames(frames.address, size + 8)
             self.launch(code)

@@ -130,6 +130,7 @@ class FakeCupy:
                     "getDevice", "setDevice", "getDeviceCount", "getDeviceProperties", "free",
                     "deviceGetPCIBusId", "memGetInfo", "memcpyAsync", "memsetAsync",
                     "streamSynchronize", "deviceSynchronize",
+                    "pointerGetAttributes",
                 )
             }),
             driver=SimpleNamespace(**{
@@ -222,6 +223,9 @@ class FakeCupy:
     def memsetAsync(self, ptr: int, value: int, size: int, stream: int) -> None:
         self.check(self._device == self._owner(ptr, size))
         self._do(stream, lambda: ctypes.memset(ptr, value, size))
+
+    def pointerGetAttributes(self, ptr: int) -> Any:
+        return SimpleNamespace(device=self._owner(ptr, 1))
 
     def _live(self) -> list[MemoryPointer]:
         found = [(at, ref()) for at, ref in self._blocks.items()]

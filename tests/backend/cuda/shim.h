@@ -6,6 +6,8 @@
 #define __grid_constant__
 #define __noinline__ __attribute__((noinline))
 
+static inline void __threadfence() {}
+
 struct shim_place { unsigned x, z; };
 static shim_place blockIdx, blockDim, threadIdx, gridDim;
 

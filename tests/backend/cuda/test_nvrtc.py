@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from engine import ad
 from engine.codegen import cuda
 from engine.compile.cuda import Cuda, apart, nvrtc
 from engine.compile.pipeline import Variants
@@ -50,6 +51,17 @@ def compiled(functions: Sequence[tuple[str, Function]], arch: str = PTX, *option
 @pytest.mark.parametrize("group", GROUPS)
 def test_corpus(group: str) -> None:
     functions = made(group).functions
+    for k in range(0, len(functions), BATCH):
+        compiled(functions[k : k + BATCH])
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_watched(group: str) -> None:
+    """The same kernels as they are watched, native text kept inside of its arrays."""
+    functions = [
+        (symbol, ad.watch(fn, "silent" if symbol.endswith("_checkpointed") else "bounds"))
+        for symbol, fn in made(group).functions[::2]
+    ]
     for k in range(0, len(functions), BATCH):
         compiled(functions[k : k + BATCH])
 

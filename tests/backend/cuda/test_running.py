@@ -297,13 +297,3 @@ def test_gradients_are_those_of_torch() -> None:
         assert wp.to_torch(v).tolist() == [[0, 1, 2], [3, 4, 5]]
         with pytest.raises(wp.LaunchError):
             wp.to_torch(x[::-1])
-
-
-def test_whoever_watches_is_told_that_nobody_looks_at_a_gpu(there: Any) -> None:
-    from engine.runtime.watch import watching
-
-    seen: list[Any] = []
-    x = floats([1, 2, 3])
-    with watching(seen.append, races=True):
-        wp.launch(saxpy, dim=3, inputs=[2.0, x, x], outputs=[x])
-    assert [(f.kind, f.kernel) for f in seen] == [("unseen", "saxpy")]

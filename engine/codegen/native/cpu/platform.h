@@ -12,6 +12,7 @@
 #define ENG_MEMBER inline __attribute__((always_inline))
 #endif
 #define ENG_PIECE static __attribute__((noinline))
+#define ENG_COLD static __attribute__((noinline, cold, unused))  // hardly ever called
 #define ENG_ALONE static __attribute__((noinline))
 #define ENG_ONLY __restrict__  // of a pointer: nothing else points there
 #define ENG_EXPORT extern "C" __attribute__((visibility("default")))

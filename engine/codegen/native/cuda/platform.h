@@ -18,6 +18,7 @@ static_assert(sizeof(void*) == 8, "arguments hold addresses of 64 bits");
 #define ENG_INLINE static __device__ inline
 #define ENG_MEMBER __device__ inline
 #define ENG_PIECE static __device__ __noinline__
+#define ENG_COLD static __device__ __noinline__ inline  // hardly ever called
 #define ENG_UNROLL _Pragma("unroll")
 
 // Functions of the device's library.

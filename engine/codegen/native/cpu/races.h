@@ -1,23 +1,8 @@
-// Watched kernels: accesses outside of something, and threads that meet in one element. Mirrored
-// by engine/runtime/watch.py, which makes and reads all of it.
+// Threads of one launch that meet in one element: see watch.h.
 #pragma once
-#include "array.h"
-#include "context.h"
+#include "watch.h"
 
 namespace eng {
-
-// What was seen at one place of the code, of the first thread that was seen there. Words that
-// are not told are 0.
-struct fault_t {
-    int64_t count;   // how often
-    int64_t thread;  // its linear index
-    int64_t at[4];   // the index; of a race the address, and the kinds of both touches
-    int64_t shape[4];  // of what is accessed
-    int64_t other;   // of a race, the thread that it meets, and its place
-    int64_t place;
-    int64_t same;    // of a race, how often it changed nothing
-    int64_t mixed;   // of a race, how often one side was atomic and the other only read
-};
 
 // What happened to a few bytes: for writers, readers and atomics the last thread, counted from 1,
 // and another one. Of a writer the place has the bit CHANGED if it changed what was there.
@@ -29,74 +14,10 @@ struct region_t {
     int64_t begin, end;  // addresses
     cell_t* cells;
 };
-struct watch_t {
-    int64_t lock;
-    int64_t regions;
-    int64_t shift;  // a cell is of 1 << shift bytes
-    region_t* region;
-    fault_t faults[1];
-};
-
-ENG_INLINE void lock(watch_t* w) {
-    while (__atomic_test_and_set(&w->lock, __ATOMIC_ACQUIRE)) {}
-}
-ENG_INLINE void unlock(watch_t* w) { __atomic_clear(&w->lock, __ATOMIC_RELEASE); }
-
-static __attribute__((noinline, cold, unused)) bool outside(
-    const ctx_t& c, int64_t place, const int64_t* at, const int64_t* shape, int n) {
-    if (place < 0) return false;  // nobody wants to know
-    lock(c.watch);
-    fault_t& f = c.watch->faults[place];
-    if (!f.count++ || c.thread < f.thread) {
-        f.thread = c.thread;
-        for (int d = 0; d < n; ++d) f.at[d] = at[d], f.shape[d] = shape[d];
-    }
-    unlock(c.watch);
-    return false;
-}
-
-// By value, so that what is looked at need not live in memory.
-template <class T, int N, bool FLAT, class... I>
-static __attribute__((noinline, cold)) bool astray(
-    const ctx_t& c, int64_t place, array_t<T, N, FLAT> a, I... i) {
-    const int64_t at[] = {int64_t(i)...};
-    return outside(c, place, at, a.shape, N);
-}
-
-// Whether an index is inside of an array; notes it if not.
-template <class T, int N, bool FLAT, class... I>
-ENG_INLINE bool inside(const ctx_t& c, int64_t place, const array_t<T, N, FLAT>& a, I... i) {
-    const int64_t at[] = {int64_t(i)...};
-    bool ok = true;
-    for (int d = 0; d < N; ++d) ok &= uint64_t(at[d]) < uint64_t(a.shape[d]);
-    return ENG_LIKELY(ok) ? true : astray(c, place, a, i...);
-}
-
-// The same for an index of something of a known length, or two of them.
-static __attribute__((noinline, cold, unused)) bool astray(
-    const ctx_t& c, int64_t place, int64_t n, int64_t i) {
-    return outside(c, place, &i, &n, 1);
-}
-ENG_INLINE bool among(const ctx_t& c, int64_t place, int64_t n, int64_t i) {
-    return ENG_LIKELY(uint64_t(i) < uint64_t(n)) ? true : astray(c, place, n, i);
-}
-ENG_INLINE bool among(const ctx_t& c, int64_t place, int64_t n, int64_t m, int64_t i, int64_t j) {
-    const int64_t at[] = {i, j}, shape[] = {n, m};
-    const bool ok = uint64_t(i) < uint64_t(n) && uint64_t(j) < uint64_t(m);
-    return ENG_LIKELY(ok) ? true : outside(c, place, at, shape, 2);
-}
-// An index along a dimension of a view. For one outside of it, an index that no array has: what it
-// accesses is outside of the array too.
-template <class I> ENG_INLINE I within(const ctx_t& c, int64_t place, I i, int64_t n) {
-    if (ENG_LIKELY(uint64_t(int64_t(i)) < uint64_t(n))) return i;
-    astray(c, place, n, int64_t(i));
-    return I(-(int64_t(1) << 28));
-}
-
 enum touch_t : int { touch_write = 0, touch_read = 1, touch_atomic = 2 };
 constexpr int32_t CHANGED = 1 << 30;
 
-static __attribute__((noinline, cold, unused)) void meet(
+ENG_COLD void meet(
     const ctx_t& c, int64_t place, int64_t address, int mine, int theirs,
     int32_t other, int32_t its, bool same) {
     fault_t& f = c.watch->faults[place];
