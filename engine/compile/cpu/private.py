@@ -24,7 +24,7 @@ class Merged(Copies):
     ) -> None:
         super().__init__(private.array, private.at, count, memory)
         self.private = private
-        if private.kind not in ("add", "xor"):
+        if memory is None and private.kind not in ("add", "xor"):
             # What is done to a copy twice is done once: they begin with what is there.
             now = view(private.array)
             for part in self.parts:

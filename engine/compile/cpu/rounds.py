@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from engine.classes import dataclass
 from engine.compile.cpu.pool import LINE
@@ -16,13 +19,39 @@ from engine.compile.cpu.schedule import Private, Schedule
 from engine.lang.numbers import number_kind
 from engine.lang.types import scalar_of, shape_of
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from engine.compile.cpu.dealing import Winners
+
+
+KINDS = ("add", "min", "max")
+TYPES = ("f4", "f8", "i4", "u4", "i8", "u8")
+
 
 @dataclass(frozen=True)
 class Rounds:
-    """words: see above. sizes: bytes of the parts' own memory, array by array."""
+    """words: see above. sizes: bytes of the parts' own memory, array by array.
+
+    winners: places in the memory, which is of `total` bytes, of what says who replaced numbers of
+    an array last; with the array.
+    """
 
     words: bytes
     sizes: tuple[int, ...]
+    winners: tuple[tuple[int, Private], ...]
+    total: int
+
+    def won(self, memory: NDArray[np.uint8]) -> list[Winners]:
+        """Who replaced numbers last, after a run that saved something."""
+        from engine.compile.cpu.dealing import Winners  # late: few launches have any
+
+        return [
+            Winners(p.names, memory[at : at + numbers(p)].reshape(
+                (*p.array.shape, *shape_of(p.array.type.element))
+            ))
+            for at, p in self.winners
+        ]  # fmt: skip
 
 
 def rounds(how: Schedule) -> Rounds | None:
@@ -32,30 +61,46 @@ def rounds(how: Schedule) -> Rounds | None:
     for parts in how.rounds:
         words += [len(parts), *parts]
     words.append(len(how.private))
-    sizes: list[int] = []
-    for p in how.private:
-        step = own_step(p)
-        if step is None:
-            return None
-        words += _own(p, sum(sizes), step)
-        sizes.append(step * (count - 1))
-    return Rounds(struct.pack(f"<{len(words)}q", *words), tuple(sizes))
+    steps = [_step(p) for p in how.private]
+    if None in steps:
+        return None
+    sizes = [step * (count - 1) for step in steps]  # type: ignore[operator]
+    total, at, winners = sum(sizes), 0, []
+    for p, step, size in zip(how.private, steps, sizes, strict=True):
+        won = -1
+        if p.wins:
+            won = total
+            winners.append((won, p))
+            total += numbers(p)
+        words += _own(p, at, step, won)  # type: ignore[arg-type]
+        at += size
+    return Rounds(struct.pack(f"<{len(words)}q", *words), tuple(sizes), tuple(winners), total)
 
 
-def own_step(p: Private) -> int | None:
-    """Bytes from one part's own array to the next one's; None where they are not simply added."""
+def numbers(p: Private) -> int:
+    """How many numbers an array has."""
+    return math.prod(p.array.shape) * math.prod(shape_of(p.array.type.element))
+
+
+def _type(p: Private) -> str:
+    dtype = scalar_of(p.array.type).numpy
+    return f"{number_kind(dtype)}{dtype.itemsize}"
+
+
+def _step(p: Private) -> int | None:
+    """Bytes from one part's own array to the next one's; None where Python deals with them."""
     a, dtype = p.array, scalar_of(p.array.type).numpy
-    if p.kind != "add" or number_kind(dtype) not in "fiu" or dtype.itemsize not in (4, 8):
+    if p.kind not in KINDS or _type(p) not in TYPES:
         return None
     if a.address % dtype.itemsize or list(a.strides) != _strides(a.shape, a.type.element.size):
         return None
     return -(-a.type.element.size * math.prod(a.shape) // LINE) * LINE
 
 
-def _own(p: Private, start: int, step: int) -> list[int]:
-    a, dtype = p.array, scalar_of(p.array.type).numpy
-    size = math.prod(a.shape) * math.prod(shape_of(a.type.element))
-    head = [a.address, size, dtype.itemsize, int(number_kind(dtype) == "f"), start, step]
+def _own(p: Private, start: int, step: int, won: int) -> list[int]:
+    a = p.array
+    kinds = KINDS.index(p.kind), TYPES.index(_type(p))
+    head = [a.address, numbers(p), *kinds, start, step, won]
     return [*head, len(p.at), *p.at, len(a.shape), *a.shape, *a.strides]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -272,26 +272,32 @@ def _in_parts(
     structures = bytearray(_templates(dim, limits, how.bounds, int(how.free) if BLOCKS else -1))
     n = thread_count()
     workers, done, memory = pool(), 0, None
-    if journal is None and workers is not None and how.told is not None:
+    taken, dealt = frozenset[str](), []
+    if isinstance(journal, CpuJournal):
+        journal.lend(list((Launch * count).from_buffer(structures)))
+        taken = journal.taken(entry)
+    if not taken and workers is not None and how.told is not None:
         done, memory = _at_once(workers, how.told, entry, args, structures, count, n)
         if done == DONE:
             return NOTHING
     states = (Launch * count).from_buffer(structures)
     words = np.frombuffer(structures, np.int64).reshape(count, -1)
     if done == LEFT:
-        return _outcome(list(states), how.bounds, journal, limits)
+        assert how.told is not None and memory is not None
+        asked = journal is None and any(s.journal.data for s in states)
+        won = how.told.won(memory) if asked and how.told.winners else ()
+        return _outcome(list(states), how.bounds, journal, limits, won)
     from engine.compile.cpu.copies import blocks
     from engine.compile.cpu.dealing import deal
     from engine.compile.cpu.private import Merged
 
-    mine = memory if memory is not None else [None] * len(how.private)
+    mine: Sequence[Any] = [None] * len(how.private)
+    if memory is not None and how.told is not None:
+        mine = [memory[a:b] for a, b in pairwise((0, *accumulate(how.told.sizes)))]
     merged = [Merged(p, count - 1, m) for p, m in zip(how.private, mine, strict=True)]
-    taken, dealt = frozenset[str](), []
-    if isinstance(journal, CpuJournal):
-        journal.lend(list(states))
-        taken = journal.taken(entry)
-        if taken and entry.threads is not None:
-            dealt = deal(journal.winners, entry.threads, args, count)
+    if taken and entry.threads is not None:
+        assert isinstance(journal, CpuJournal)
+        dealt = deal(journal.winners, entry.threads, args, count)
     lent = [*merged, *(d.lent for d in dealt)]
     given = blocks(lent, args, count) if lent else args
     stride = len(args) if lent else 0
@@ -334,21 +340,17 @@ def _in_parts(
 def _at_once(
     workers: Pool, told: Rounds, entry: Entry, args: bytes, structures: bytearray,
     count: int, threads: int,
-) -> tuple[int, list[NDArray[np.uint8]] | None]:  # fmt: skip
-    """Has compiled code run a launch: what it gives, and the parts' own memory, if any has run.
-
-    The memory of each array that the parts have their own of.
-    """
+) -> tuple[int, NDArray[np.uint8] | None]:  # fmt: skip
+    """Has compiled code run a launch: what it gives, and the parts' own memory, if any has run."""
     launches = ctypes.byref(_BYTE.from_buffer(structures))
-    memory = bytearray(sum(told.sizes))
+    memory = bytearray(told.total)
     at = ctypes.byref(_BYTE.from_buffer(memory)) if memory else None
     came = workers.launch(entry.code, args, launches, count, told.words, at, threads)
     if came == DONE:
         return came, None
     if came == NO_MEMORY:
         return 0, None
-    every = np.frombuffer(memory, np.uint8)
-    return came, [every[a:b] for a, b in pairwise((0, *accumulate(told.sizes)))]
+    return came, np.frombuffer(memory, np.uint8)
 
 
 def _run_parts(

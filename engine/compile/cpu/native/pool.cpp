@@ -239,12 +239,16 @@ ENG_EXPORT void eng_pool_copy(void* pool, unsigned char* to, const unsigned char
 
 namespace {
 
-// An array of which each part of a launch but the first has its own, in memory that is zero, until
-// they are added up. Followed by: how many arguments name it, and where; how many axes, and shape
-// and strides of a part's own array. See `engine.compile.cpu.rounds`.
+enum kind_t : int64_t { adds, takes_least, takes_most };
+
+// An array of which each part of a launch but the first has its own, until they are one again.
+// Followed by: how many arguments name it, and where; how many axes, and shape and strides of a
+// part's own array. See `engine.compile.cpu.rounds`.
 struct own_t {
-    int64_t target, size, bytes, is_float;  // size: numbers of so many bytes
-    int64_t start, step;  // of the second part's memory, and from one part's to the next
+    int64_t target, size;  // size: numbers
+    int64_t kind, type;    // of `kind_t`; a number's: see `with_type`
+    int64_t start, step;   // of the second part's memory, and from one part's to the next
+    int64_t winners;       // where bytes are that say whose each number is; -1: nobody asks
 };
 
 const int64_t* places_of(const int64_t* own) { return own + sizeof(own_t) / 8; }
@@ -272,6 +276,22 @@ void place(unsigned char* args, const int64_t* own, const unsigned char* memory,
     }
 }
 
+template <class F> void with_type(int64_t type, F&& f) {
+    switch (type) {
+        case 0: return f(float{});
+        case 1: return f(double{});
+        case 2: return f(int32_t{});
+        case 3: return f(uint32_t{});
+        case 4: return f(int64_t{});
+        default: return f(uint64_t{});
+    }
+}
+
+// Sums wrap: those of signed numbers are added as unsigned ones.
+template <class T> struct sum_type { using type = T; };
+template <> struct sum_type<int32_t> { using type = uint32_t; };
+template <> struct sum_type<int64_t> { using type = uint64_t; };
+
 template <class T> void add_few(const own_t& o, const unsigned char* first, int64_t count) {
     T* to = reinterpret_cast<T*>(o.target);
     for (int64_t k = 0; k < count; ++k) {
@@ -281,31 +301,64 @@ template <class T> void add_few(const own_t& o, const unsigned char* first, int6
     }
 }
 
+// What beats what is there replaces it, and any number what is none; the first of equals stays.
+template <class T> void replace(const own_t& o, const unsigned char* first, int64_t count,
+                                unsigned char* winners) {
+    T* to = reinterpret_cast<T*>(o.target);
+    for (int64_t k = 0; k < count; ++k) {
+        const T* from = reinterpret_cast<const T*>(first + k * o.step);
+        for (int64_t i = 0; i < o.size; ++i) {
+            const T now = to[i], other = from[i];
+            const bool beats = o.kind == takes_most ? other > now : other < now;
+            if (!beats && !(now != now && other == other)) continue;
+            to[i] = other;
+            if (winners) winners[i] = static_cast<unsigned char>(k + 1);
+        }
+    }
+}
+
 constexpr int64_t many = 20000;  // numbers, from which on several threads add
 
-void add_up(void* pool, const int64_t* own, const unsigned char* memory, int64_t count, int64_t threads) {
+void bring_together(void* pool, const int64_t* own, unsigned char* memory, int64_t count,
+                    int64_t threads) {
     own_t o;
     __builtin_memcpy(&o, own, sizeof(o));
     const unsigned char* first = memory + o.start;
-    if (!o.is_float)
-        o.bytes == 4 ? add_few<uint32_t>(o, first, count) : add_few<uint64_t>(o, first, count);
-    else if (o.size >= many)
+    if (o.kind != adds) {
+        unsigned char* winners = o.winners < 0 ? nullptr : memory + o.winners;
+        with_type(o.type, [&](auto x) { replace<decltype(x)>(o, first, count, winners); });
+    } else if (o.type < 2 && o.size >= many) {
         eng_pool_add(pool, reinterpret_cast<unsigned char*>(o.target), first, o.step, count, o.size,
-                     o.bytes, threads);
-    else
-        o.bytes == 4 ? add_few<float>(o, first, count) : add_few<double>(o, first, count);
+                     o.type == 0 ? 4 : 8, threads);
+    } else {
+        with_type(o.type, [&](auto x) {
+            add_few<typename sum_type<decltype(x)>::type>(o, first, count);
+        });
+    }
+}
+
+// Minima and maxima begin with what is there: what is done to a copy twice is done once.
+void begin(const int64_t* own, unsigned char* memory, int64_t count) {
+    own_t o;
+    __builtin_memcpy(&o, own, sizeof(o));
+    if (o.kind == adds) return;
+    int64_t bytes = 0;
+    with_type(o.type, [&](auto x) { bytes = o.size * int64_t(sizeof(x)); });
+    for (int64_t k = 0; k < count; ++k)
+        __builtin_memcpy(memory + o.start + k * o.step, reinterpret_cast<void*>(o.target), size_t(bytes));
 }
 
 }  // namespace
 
-// Runs the parts of a launch, round by round, and adds up what each part has of its own.
+// Runs the parts of a launch, round by round, and brings together what each part has of its own.
 // words: how many rounds; of each, how many parts, and which; how many arrays (`own_t`), and these.
+// memory: of all that parts have of their own, and of the winners, zero.
 // Returns -1 where nothing is left to do or to look at, -2 where all is done and something is left
 // in the launch structures, the number of a round after which some have an error, and -3 where no
 // memory is there and nothing has run.
 ENG_EXPORT int64_t eng_pool_launch(void* pool, void* entry, const unsigned char* args, int64_t nargs,
                                    eng_launch* launches, int64_t count, const int64_t* words,
-                                   const unsigned char* memory, int64_t threads) {
+                                   unsigned char* memory, int64_t threads) {
     const int64_t rounds = *words++;
     const int64_t* owns = words;
     for (int64_t k = 0; k < rounds; ++k) owns += 1 + owns[0];
@@ -314,6 +367,8 @@ ENG_EXPORT int64_t eng_pool_launch(void* pool, void* entry, const unsigned char*
     if (n > 0) {
         blocks = static_cast<unsigned char*>(malloc(size_t(count * nargs)));
         if (!blocks) return -3;
+        const int64_t* each = owns;
+        for (int64_t k = 0; k < n; ++k, each = next_of(each)) begin(each, memory, count - 1);
         for (int64_t part = 0; part < count; ++part) {
             unsigned char* mine = blocks + part * nargs;
             __builtin_memcpy(mine, args, size_t(nargs));
@@ -331,7 +386,8 @@ ENG_EXPORT int64_t eng_pool_launch(void* pool, void* entry, const unsigned char*
     }
     free(blocks);
     if (came >= 0) return came;
-    for (int64_t k = 0; k < n; ++k, owns = next_of(owns)) add_up(pool, owns, memory, count - 1, threads);
+    for (int64_t k = 0; k < n; ++k, owns = next_of(owns))
+        bring_together(pool, owns, memory, count - 1, threads);
     for (int64_t j = 0; j < count; ++j) {
         const eng_launch& L = launches[j];
         if (L.stack.data || L.stack.cap || L.journal.data || L.output.data) return -2;
