@@ -19,6 +19,7 @@ from engine.codegen.apart import Apart, pointed
 from engine.codegen.facts import LINEAR, Facts, facts_of
 from engine.codegen.frames import Frames, frames_of
 from engine.codegen.spelling import identifier
+from engine.codegen.winners import Fights, fights_of
 from engine.compile.backend import (
     Backend,
     Brief,
@@ -53,6 +54,7 @@ class Code:
     frames: Frames
     is_adjoint: bool
     apart: Apart
+    fights: Fights
     pointers: tuple[int, ...]  # places of what its form for such launches gets beside
     # Which form launches with certain arguments take: see `engine.compile.cuda.apart`.
     forms: dict[object, int] = field(default_factory=dict)
@@ -195,7 +197,7 @@ class Cuda(Backend):
     def _entry(self, fn: Function, code: bytes, symbol: str) -> Entry:
         places = tuple(at for _, at in pointed(fn))
         made = Code(code, symbol, facts_of(fn)[id(fn)], frames_of(fn), bool(fn.adjoints),
-                    apart.known_of(fn), places)  # fmt: skip
+                    apart.known_of(fn), fights_of(fn), places)  # fmt: skip
         return Entry(symbol, made)
 
     # What tests put others in place of: the compiler.

@@ -22,6 +22,7 @@ struct ctx_t {
     output_t output;
     int64_t beyond;
     int64_t error;
+    const eng_claims* claims;
 };
 
 // The frame `at`, whose first slot holds how much is in use.
@@ -38,7 +39,7 @@ ENG_INLINE frame_t stack_of(const eng_launch& L, int64_t lane) {
 
 // READS: goes on from the journal of an earlier launch.
 template <bool READS> ENG_INLINE ctx_t enter(const eng_launch& L, int64_t k, const frame_t& stack) {
-    ctx_t c{stack, counted(L.journal, k - L.begin), {L.output, k}, L.beyond, error_none};
+    ctx_t c{stack, counted(L.journal, k - L.begin), {L.output, k}, L.beyond, error_none, L.claims};
     if (READS && c.journal.data) c.journal.size = in_use(c.journal);
     return c;
 }
