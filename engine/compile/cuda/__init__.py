@@ -34,6 +34,7 @@ from engine.compile.backend import (
 from engine.compile.cache import open_cache
 from engine.compile.cuda import apart, memory, nvrtc
 from engine.compile.cuda.gpu import Gpu
+from engine.compile.cuda.pinned import Pinned
 from engine.compile.cuda.view import View, geometry
 from engine.compile.failure import failure
 from engine.diagnostics import Diagnostic, LaunchError
@@ -293,6 +294,12 @@ class Cuda(Backend):
 
     def put(self, view: Any, values: Any) -> None:
         memory.put(view, values)
+
+    def put_later(self, view: Any, values: Any, pinned: object) -> None:
+        memory.put(view, values, pinned if isinstance(pinned, Pinned) else None)
+
+    def allocate_pinned(self, nbytes: int, zero: bool) -> tuple[Any, int]:
+        return self.gpu.allocate_pinned(nbytes, zero)
 
     # ---- runs
 
