@@ -219,12 +219,12 @@ class Gpu:
         release()
         with self.current():
             try:
-                memory = self._cuda.alloc_pinned_memory(max(nbytes, 1))
+                pages = self._cuda.alloc_pinned_memory(max(nbytes, 1))
             except self._runtime.CUDARuntimeError as e:
                 raise MemoryError(str(e)) from None
         if zero:
-            ctypes.memset(memory.ptr, 0, nbytes)
-        return Pinned(memory), int(memory.ptr)
+            ctypes.memset(pages.ptr, 0, nbytes)
+        return Pinned(pages), int(pages.ptr)
 
     def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
         """A copy on the host; waits for the stream."""

@@ -204,13 +204,13 @@ class FakeCupy:
     def get_current_stream(self, device_id: int = -1) -> Stream:
         return self.current[self._device if device_id < 0 else device_id]
 
-    def new_stream(self, non_blocking: bool = False, priority: int = 0) -> Stream:
+    def new_stream(self, *, non_blocking: bool = False, priority: int | None = None) -> Stream:
         number = 100 + len(self._streams)
         made = self._streams[number] = Stream(self, self._device, number)
         return made
 
-    def get_elapsed_time(self, start: Event, end: Event) -> float:
-        self.check(start.timed and end.timed)
+    def get_elapsed_time(self, start_event: Event, end_event: Event) -> float:
+        self.check(start_event.timed and end_event.timed)
         return 1.0
 
     def _of_device(self, stream: int) -> Stream:
