@@ -13,18 +13,18 @@ MOST = 4  # arrays of a kernel, as `native/cuda/block.h` has it
 
 @dataclass(frozen=True)
 class Fights:
-    """names: of all arrays that recorded minima or maxima are of. kinds: of those whose winners can
-    be found, `min` or `max`; nothing else is done to them, and nobody uses what was there before.
-    sites: of their updates.
+    """names: of all arrays that recorded minima or maxima are of. open: of those whose winners can
+    be found; nothing else is done to them, and nobody uses what was there before. sites: of their
+    updates.
     """
 
     names: frozenset[str] = frozenset()
-    kinds: tuple[tuple[str, n.AtomicKind], ...] = ()
+    open: tuple[str, ...] = ()
     sites: frozenset[int] = frozenset()
 
     def place(self, s: n.Atomic) -> int | None:
         """The number of the array of an update whose winner can be found."""
-        return next((k for k, (name, _) in enumerate(self.kinds) if name == s.array.name), None)
+        return self.open.index(s.array.name) if s.site in self.sites else None
 
 
 NONE = Fights()
@@ -45,12 +45,11 @@ def fights_of(fn: n.Function) -> Fights:
         if isinstance(s, n.Atomic) and s.kind in ("min", "max"):
             atomics.append(s)
     fought = [s for s in atomics if s.dst in written]
-    kinds: dict[str, n.AtomicKind] = {}
+    found: list[str] = []
     for array in dict.fromkeys(s.array for s in fought):
         mine = [s for s in fought if s.array == array and not used[s.dst]]  # type: ignore[index]
-        if len({s.kind for s in mine}) == 1 and len(mine) == used[array]:
-            kinds[array.name] = mine[0].kind
-    found = tuple(kinds.items())[:MOST] if not fn.watch else ()
-    names = [name for name, _ in found]
-    sites = frozenset(s.site for s in fought if s.array.name in names)
-    return Fights(frozenset(s.array.name for s in fought), found, sites)
+        if len(mine) == used[array] and not fn.watch:
+            found.append(array.name)
+    found = found[:MOST]
+    sites = frozenset(s.site for s in fought if s.array.name in found)
+    return Fights(frozenset(s.array.name for s in fought), tuple(found), sites)

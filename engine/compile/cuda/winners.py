@@ -7,10 +7,14 @@ the journal says afterwards is that one thread alone took a scalar's place, or n
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.ad.threads import Access
+from engine.ad.threads.apart import Numbers
+from engine.ad.threads.bounds import Bounds
 from engine.classes import dataclass
 from engine.compile.backend import Entry
 from engine.compile.cuda.gpu import parameters
@@ -43,7 +47,7 @@ class Crowns(ctypes.Structure):
 
     _fields_ = (
         ("claims", ctypes.c_void_p), ("count", ctypes.c_int64), ("beaten", ctypes.c_uint64),
-        ("unbeaten", ctypes.c_uint64),
+        ("least", ctypes.c_uint64), ("greatest", ctypes.c_uint64),
     )  # fmt: skip
 
 
@@ -67,19 +71,28 @@ def _won(entry: Entry, dim: tuple[int, ...], args: bytes) -> Won:
     code: Code = entry.code
     threads = entry.threads
     assert threads is not None
-    kinds = dict(code.fights.kinds)
     classes = threads.classes_of(dim, args)
     if not classes.known:
         return Won(code.fights.names)
-    arrays = {a.name: a for a in threads.arrays(args)}
+    placed = threads.arrays(args)
+    arrays = {a.name: a for a in placed}
+    numbers = Numbers(Bounds(dim, threads.given(args, placed)))
     owned = {k for g in classes.groups if g.sharing == "owned" for k in g.names}
     groups = tuple(
         frozenset(g.names) for g in classes.groups
-        if g.sharing == "replace" and kinds.keys() >= set(g.names)
-        and len({arrays[k].type.element for k in g.names}) == 1
+        if g.sharing in ("replace", "ordered") and set(code.fights.open) >= set(g.names)
+        and _one_way(numbers, g.accesses) and len({arrays[k].type.element for k in g.names}) == 1
         and _whole(arrays[g.names[0]]) and threads.wins(g.names) == "deal"
     )  # fmt: skip
     return Won(code.fights.names - owned, groups)
+
+
+def _one_way(numbers: Numbers, accesses: Sequence[Access]) -> bool:
+    """Whether each element is only made less, or only greater."""
+    less, greater = ([a for a in accesses if a.kind == kind] for kind in ("min", "max"))
+    return len(less) + len(greater) == len(accesses) and all(
+        numbers.disjoint(a, b) for a in less for b in greater
+    )
 
 
 def _whole(a: Placed) -> bool:
@@ -98,8 +111,6 @@ class Claimed:
         if not won.groups or entry.threads is None:
             return
         arrays = {a.name: a for a in entry.threads.arrays(run.args)}
-        places = {name: k for k, (name, _) in enumerate(code.fights.kinds)}
-        kinds = dict(code.fights.kinds)
         for names in won.groups:
             a = arrays[min(names)]
             if a.empty:
@@ -109,9 +120,9 @@ class Claimed:
             count = (high - low) // numbers.itemsize
             kept = run.memory(8 * count)
             for name in names:
-                claims = run.state.claims[places[name]]
+                claims = run.state.claims[code.fights.open.index(name)]
                 claims.base, claims.words = low, kept.address
-            crowns = Crowns(kept.address, count, *_ends(numbers, kinds[min(names)] == "max"))
+            crowns = Crowns(kept.address, count, *_ends(numbers))
             self._memory.append((kept, crowns, numbers.itemsize))
 
     def clear(self) -> None:
@@ -127,10 +138,7 @@ class Claimed:
             self._run.gpu.launch(crown, blocks, _BLOCK, parameters(crowns))
 
 
-def _ends(numbers: np.dtype[Any], greatest: bool) -> tuple[int, int]:
-    """What each number beats, and what none does, by their bits. Only floats have gradients."""
-    beaten, unbeaten = (
-        int.from_bytes(np.array(v, numbers).tobytes(), "little")
-        for v in (np.nan, np.inf if greatest else -np.inf)
-    )
-    return beaten, unbeaten
+def _ends(numbers: np.dtype[Any]) -> list[int]:
+    """What each number beats, the least and the greatest, by bits. Only floats have gradients."""
+    ends = (np.nan, -np.inf, np.inf)
+    return [int.from_bytes(np.array(v, numbers).tobytes(), "little") for v in ends]

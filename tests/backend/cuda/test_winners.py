@@ -81,18 +81,6 @@ def long(x: F, count: wp.array(dtype=int), y: F):
         wp.atomic_max(y, k % 2, v)
 
 
-@wp.struct
-class Body:
-    mass: float
-    at: wp.vec3
-
-
-@wp.kernel
-def of_fields(x: F, bodies: wp.array(dtype=Body)):
-    i = wp.tid()
-    wp.atomic_max(bodies, i % 2, Body(x[i], wp.vec3(x[i])))
-
-
 def of_type(kernel: Any, dtype: Any, run: Any) -> list[bytes]:
     """Values and gradients of a launch with arrays of some layout."""
     rng = np.random.default_rng(5)
@@ -164,6 +152,35 @@ def test_blocks_and_empty_launches(gpu: Any) -> None:
             return [a.grad.numpy().tobytes() for a in (args[0], *args[2:])]
 
         assert on(gpu, run) == expected[-3:]
+
+
+@wp.kernel
+def of_both_ends(x: F, ends: F):
+    i = wp.tid()
+    wp.atomic_min(ends, 0, x[i])
+    wp.atomic_max(ends, 1, x[i])
+
+
+@wp.kernel
+def of_halves(x: F, ends: F):
+    i = wp.tid()
+    for k in range(2):
+        wp.atomic_min(ends, i % 3 + 3, x[i])
+        wp.atomic_max(ends, 2 - i % 3, x[i] * 0.5)
+
+
+@pytest.mark.parametrize("kernel", [of_both_ends, of_halves], ids=lambda k: k.key)
+@pytest.mark.parametrize("start", [-9.0, 0.0, np.nan])
+def test_minima_and_maxima_in_one_array(gpu: Any, kernel: Any, start: float) -> None:
+    def run() -> list[bytes]:
+        x = wp.array(values(2, 8), dtype=float, requires_grad=True)
+        ends = wp.array(np.full(6, start), dtype=float, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(kernel, cpu.N, [x, ends])
+        tape.backward(grads={ends: wp.array([1, 2, 3, 4, 5, 6], dtype=float)})
+        return [a.numpy().tobytes() for a in (x.grad, ends, ends.grad)]
+
+    assert on(gpu, run) == on("cpu", run)
 
 
 # ---- launches that follow each other
@@ -239,6 +256,13 @@ def both(x: F, y: F):
 
 
 @wp.kernel
+def same_for_one(x: F, y: F):
+    i = wp.tid()
+    wp.atomic_max(y, i // 2, x[i])
+    wp.atomic_min(y, i // 2, 0.5 * x[i])
+
+
+@wp.kernel
 def read_again(x: F, y: F, z: F):
     i = wp.tid()
     wp.atomic_max(y, i % 3, x[i])
@@ -305,13 +329,14 @@ def one_memory() -> list[Any]:
     [
         (used, lambda: [floats(1), floats(cpu.N)]),
         (both, lambda: [floats(3)]),
+        (same_for_one, lambda: [floats(cpu.N)]),
         (read_again, lambda: [floats(3), floats(cpu.N)]),
         (stored, lambda: [wp.array(np.arange(cpu.N) % 3, dtype=int), floats(3)]),
         (two_names, one_memory),
         (cpu.of_two_names, overlapping),
         (five, lambda: [floats(3) for _ in range(5)]),
     ],
-    ids=["used", "both", "read_again", "stored", "two_names", "overlapping", "five"],
+    ids=["used", "both", "same", "read_again", "stored", "two_names", "overlapping", "five"],
 )  # fmt: skip
 def test_what_the_order_decides_is_refused(gpu: Any, kernel: Any, args: Any) -> None:
     with pytest.raises(wp.LaunchError) as e:
@@ -404,7 +429,7 @@ def test_any_interleaving_has_the_same_winner(distinct: int, tmp_path: Path) -> 
             won = not start >= mine.max()
             claim = int(claims[at])
             if won or start == mine.max():
-                assert claim == slot | int(won) << 63
+                assert claim == slot | 1 << 62 | int(won) << 63
                 expected[first] = squares[first]
             else:
                 assert claim == 0

@@ -6,8 +6,9 @@
 struct eng_crowns {
     const uint64_t* claims;
     int64_t count;
-    uint64_t beaten;    // in its low bytes, as `unbeaten`
-    uint64_t unbeaten;
+    uint64_t beaten;  // what every number beats, in its low bytes, as the others
+    uint64_t least;
+    uint64_t greatest;
 };
 
 namespace eng {
@@ -16,8 +17,9 @@ template <class W> ENG_INLINE void crown(const eng_crowns& c) {
     const int64_t step = lanes();
     for (int64_t k = lane(); k < c.count; k += step) {
         const uint64_t claim = c.claims[k];
-        if (claim & ~REPLACED)
-            *reinterpret_cast<W*>(claim & ~REPLACED) = W(claim & REPLACED ? c.beaten : c.unbeaten);
+        if (!claim) continue;
+        const uint64_t unbeaten = claim & GREATEST ? c.greatest : c.least;
+        *reinterpret_cast<W*>(claim & SLOT) = W(claim & REPLACED ? c.beaten : unbeaten);
     }
 }
 

@@ -12,7 +12,10 @@
 
 namespace eng {
 
-constexpr uint64_t REPLACED = uint64_t(1) << 63;  // no address has this bit
+// No address has these bits: whether somebody with this value replaced something, and that it is
+// the greatest one that wins.
+constexpr uint64_t REPLACED = uint64_t(1) << 63, GREATEST = uint64_t(1) << 62;
+constexpr uint64_t SLOT = GREATEST - 1;
 
 // Numbers that other threads read or write meanwhile.
 template <class T> ENG_INLINE T seen_at(uint64_t address) {
@@ -44,10 +47,10 @@ ENG_INLINE void compete(const eng_claims& to, T& place, T before, T v, uint64_t 
     __threadfence();
     unsigned long long* const at =
         to.words + (reinterpret_cast<uint64_t>(&place) - to.base) / sizeof(T);
-    const uint64_t mark = replaced ? REPLACED : 0;
+    const uint64_t mark = (replaced ? REPLACED : 0) | (MAX ? GREATEST : 0);
     uint64_t claim = *reinterpret_cast<volatile unsigned long long*>(at);
     for (;;) {
-        const uint64_t theirs = claim & ~REPLACED;
+        const uint64_t theirs = claim & SLOT;
         uint64_t next = mine | mark;
         if (theirs) {
             __threadfence();
@@ -60,7 +63,7 @@ ENG_INLINE void compete(const eng_claims& to, T& place, T before, T v, uint64_t 
                                            : atomicCAS(at, claim, next);
         if (now == claim) {
             __threadfence();
-            if ((next & ~REPLACED) != mine) show_at(mine, unbeaten<MAX, T>());
+            if ((next & SLOT) != mine) show_at(mine, unbeaten<MAX, T>());
             else if (theirs) show_at(theirs, unbeaten<MAX, T>());
             return;
         }
