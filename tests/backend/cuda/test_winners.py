@@ -183,6 +183,44 @@ def test_minima_and_maxima_in_one_array(gpu: Any, kernel: Any, start: float) -> 
     assert on(gpu, run) == on("cpu", run)
 
 
+@wp.kernel
+def of_all_sorts(
+    x: wp.array2d(dtype=wp.float64), count: wp.array(dtype=int), at: wp.array2d(dtype=int),
+    low: wp.array(dtype=wp.float64), high: wp.array(dtype=wp.float64),
+):  # fmt: skip
+    i = wp.tid()
+    for k in range(count[i]):
+        if at[i, k] % 2 == 0:
+            wp.atomic_min(low, at[i, k] // 2, x[i, k])
+        else:
+            wp.atomic_max(high, at[i, k] // 2, x[i, k])
+            wp.atomic_min(low, 0, x[i, 0])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_values(gpu: Any, seed: int) -> None:
+    """Few numbers, so that many are equal; zeros of both signs, infinities and NaN."""
+    rng = np.random.default_rng(seed)
+    threads, places = int(rng.integers(1, 400)), int(rng.integers(1, 9))
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, *rng.integers(-3, 4, 4)]
+    numbers = rng.choice(special[: int(rng.integers(2, 10))], (threads, 5))
+    starts = rng.choice(special, (2, places))
+    slots = rng.integers(0, 2 * places, (threads, 5))
+
+    def run() -> list[Any]:
+        x = wp.array(numbers, dtype=wp.float64, requires_grad=True)
+        ends = [wp.array(s, dtype=wp.float64, requires_grad=True) for s in starts]
+        count = wp.array(np.arange(threads) * 7 % 6, dtype=int)
+        with wp.Tape() as tape:
+            wp.launch(of_all_sorts, threads, [x, count, wp.array(slots, dtype=int), *ends])
+        given = np.arange(1.0, places + 1)
+        tape.backward(grads={a: wp.array(given, dtype=wp.float64) for a in ends})
+        return [a.numpy().copy() for a in (x.grad, *(a.grad for a in ends), *ends)]
+
+    for found, expected in zip(on(gpu, run), on("cpu", run), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 # ---- launches that follow each other
 
 

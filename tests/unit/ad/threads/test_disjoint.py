@@ -57,8 +57,13 @@ def test_what_is_disjoint_is_so(first: tuple[int, int, int]) -> None:
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [((0, 0, 0), (0, 0, 1)), ((1, 3, 0), (1, 3, 3)), ((2, 0, 0), (2, 0, 1)), ((1, 0, 0), (1, 0, 40))],
-)  # fmt: skip
+    [
+        ((0, 0, 0), (0, 0, 1)),
+        ((1, 3, 0), (1, 3, 3)),
+        ((2, 0, 0), (2, 0, 1)),
+        ((1, 0, 0), (1, 0, 40)),
+    ],
+)
 def test_what_is_proven(first: Any, second: Any) -> None:
     a, b = made(first, second)
     numbers = Numbers(Bounds((DIM,), {}))
