@@ -138,7 +138,7 @@ class ListingOptions:
     """Which kernels' code to show, by a pattern of names, and at which stage."""
 
     kernel: str
-    stage: Literal["ast", "ir", "adjoint", "tangent", "cpp"] = "ir"
+    stage: Literal["ast", "ir", "adjoint", "tangent", "cpp", "cuda", "cuda-adjoint"] = "ir"
 
 
 @dataclass(frozen=True, slots=True)

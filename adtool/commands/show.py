@@ -23,6 +23,8 @@ class StageName(str, Enum):
     adjoint = "adjoint"
     tangent = "tangent"
     cpp = "cpp"
+    cuda = "cuda"
+    cuda_adjoint = "cuda-adjoint"
 
 
 def show(
@@ -38,8 +40,8 @@ def show(
     stage: Annotated[
         StageName,
         typer.Option(
-            help="The Python syntax tree, the typed IR, the backward pass, forward mode, or the "
-            "C++ text of the launch and its adjoint."
+            help="The Python syntax tree, the typed IR, the backward pass, forward mode, the "
+            "C++ text of the launch and its adjoint, or the CUDA text of one of them."
         ),
     ] = StageName.ir,
     alias: opt.Alias = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
@@ -26,14 +27,24 @@ _WHAT = {
     "adjoint": "the backward pass",
     "tangent": "forward mode",
     "cpp": "the C++ text of the launch and its adjoint",
+    "cuda": "the CUDA text of the launch",
+    "cuda-adjoint": "the CUDA text of the adjoint",
 }
-_LEXERS = {"python-ast": "python", "c++": "cpp", "ir": "llvm"}
+_LEXERS = {"python-ast": "python", "c++": "cpp", "cuda": "cuda", "ir": "llvm"}
 _SHARE = 0.45  # of a terminal's width, for the Python lines
 _THEME = "ansi_dark"
+# As the engine compiles it; other options give other numbers.
+_COMPILED = (
+    "nvcc -std=c++17 -fmad=false -arch=sm_90 -cubin FILE.cu",
+    "NVRTC: --std=c++17 --fmad=false --gpu-architecture=sm_90 --diag-suppress=177",
+)
 
 
 def print_listing(listing: KernelListing, console: Console) -> None:
-    """Prints the kernels one below the other."""
+    """Prints the kernels one below the other; CUDA as a file that compilers take."""
+    if any(k.preamble for k in listing.kernels):
+        _print_unit(listing.kernels, console)
+        return
     for number, kernel in enumerate(listing.kernels):
         if number:
             console.print()
@@ -54,10 +65,39 @@ def print_json(session: Session, code: int, stream: TextIO) -> None:
     stream.write(dumps(data, indent=2) + "\n")
 
 
-def _print_kernel(kernel: KernelStage, console: Console) -> None:
+def _print_unit(kernels: Sequence[KernelStage], console: Console) -> None:
+    for kernel in kernels:
+        place = f"{short(kernel.file)}:{kernel.line}"
+        _line(console, Text(f"// {_uncontinued(f'{_head(kernel)} ({place})')}", styles.HEAD))
+    for line in _COMPILED:
+        _line(console, Text(f"// {line}", styles.DIM))
+    # All that snippets see holds all that others do.
+    preamble = max((k.preamble for k in kernels), key=len)
+    for line in preamble.splitlines():
+        _line(console, Text(line))
+    for kernel in kernels:
+        before: tuple[str | None, int | None] = (None, None)
+        for item in kernel.lines:
+            if item.line is not None and (item.file, item.line) != before:
+                before = item.file, item.line
+                said = _uncontinued(f"{item.line}: {item.source.strip()}")
+                indent = item.text[: len(item.text) - len(item.text.lstrip())]
+                _line(console, Text(f"{indent}// {said}", styles.GUTTER))
+            _line(console, _coloured(clean(item.text), _LEXERS[kernel.language], console))
+
+
+def _uncontinued(comment: str) -> str:
+    """Words that may stand in a comment of one line."""
+    return clean(comment).rstrip("\\ ")
+
+
+def _head(kernel: KernelStage) -> str:
     by = f", with gradients of {', '.join(kernel.gradients)}" if kernel.gradients else ""
-    head = f"kernel `{kernel.kernel}`, {_WHAT[kernel.stage]}{by}"
-    _line(console, Text(clean(head), styles.HEAD))
+    return f"kernel `{kernel.kernel}`, {_WHAT[kernel.stage]}{by}"
+
+
+def _print_kernel(kernel: KernelStage, console: Console) -> None:
+    _line(console, Text(clean(_head(kernel)), styles.HEAD))
     _line(console, Text(clean(f"{short(kernel.file)}:{kernel.line}"), styles.DIM))
     lines = list(kernel.lines)
     while lines and not lines[-1].text:

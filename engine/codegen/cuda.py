@@ -26,6 +26,16 @@ from engine.codegen.layout import SLOT, arg_offsets
 from engine.codegen.spelling import flag
 from engine.ir import nodes as n
 
+# nvcc has read headers by then in which integers of 64 bits are other types, and tells of what
+# nothing reads, as no option of a file's own would keep it from.
+_NVCC = """\
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)
+#define int64_t eng_int64_t
+#define uint64_t eng_uint64_t
+#pragma nv_diag_suppress 177
+#endif
+"""
+
 # Bytes of saved values that a thread keeps in its own memory, where they are known to be so few.
 LOCAL = 4096
 
@@ -44,6 +54,11 @@ def preamble(fns: Sequence[n.Function]) -> str:
     name = headers.SNIPPET if any(map(snippets.has_snippets, fns)) else headers.ENGINE
     watch = [headers.WATCH] if any(f.watch for f in fns) else []
     return headers.in_one(headers.CUDA, name, *watch)
+
+
+def unit(fns: Sequence[n.Function]) -> str:
+    """The same for a file of its own, which nvcc takes, too."""
+    return _NVCC + preamble(fns)
 
 
 def arg_bytes(fn: n.Function) -> int:

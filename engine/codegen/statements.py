@@ -15,6 +15,7 @@ from engine.codegen.literals import literal
 from engine.codegen.outline import Outline, Piece, outline
 from engine.codegen.scopes import Declarations, declarations
 from engine.codegen.spelling import array_type, identifier, index_name, local, template
+from engine.codegen.winners import NONE, fights_of
 from engine.diagnostics import Span
 from engine.ir import nodes as n
 from engine.ir.ops import OPS
@@ -91,6 +92,7 @@ class Body:
         self.ahead = {} if emitter.dialect.cuda or emitter.fn.watch else ahead(fn)
         even = emitter.dialect.cuda and not emitter.fn.watch
         self.even = even_sums(fn) if even else frozenset()
+        self.fights = fights_of(fn) if emitter.dialect.cuda else NONE
         self.sure = sure_pushes(fn)
         self.out: list[str] = []
         # What stands before the function: its frame and its pieces.
@@ -335,6 +337,11 @@ class Body:
         return f"{name}_even" if id(s) in self.even else name
 
     def atomic(self, s: n.Atomic) -> None:
+        won = self.fights.place(s)
+        if won is not None:  # what the journal gets is written there
+            args = f"ctx, {won}, {self.element(s)}, {self.atom(s.value)}"
+            self.line(f"if (!eng::{s.kind}_won({args})) {self.leave()}")
+            return
         compare = "" if s.compare is None else f", {self.atom(s.compare)}"
         whose = f"{self.name(s.array)}, " if self.e.dialect.cuda and s.kind in _OWN else ""
         text = f"{self.update(s)}({whose}{self.element(s)}, {self.atom(s.value)}{compare})"
@@ -441,6 +448,8 @@ class Body:
             self.line(f"{{ ctx.error = eng::error_assert; {self.leave()} }}")
 
     def journal_write(self, s: n.JournalWrite) -> None:
+        if s.site in self.fights.sites:
+            return
         if self.e.room:
             self.line(f"eng::journal_sure(ctx, {self.atom(s.value)});")
             return

@@ -60,6 +60,13 @@ class WatchedBody(Body):
         self.line(f"if ({self.inside(s)}) {text};")
 
     def watched_atomic(self, s: n.Atomic) -> None:
+        won = self.fights.place(s)
+        if won is not None:
+            args = f"ctx, {won}, {self.element(s)}, {self.atom(s.value)}"
+            outside = f"eng::journal_write(ctx, {self.e.type(s.value.type)}{{}})"
+            done = f"{self.inside(s)} ? eng::{s.kind}_won({args}) : {outside}"
+            self.line(f"if (!({done})) {self.leave()}")
+            return
         compare = "" if s.compare is None else f", {self.atom(s.compare)}"
         place = self.element(s)
         if self.races:

@@ -316,6 +316,15 @@ class Backend(ABC):
     def put(self, view: Any, values: NDArray[Any]) -> None:
         """Writes NumPy values, of any type of numbers, into an array of this device."""
 
+    def put_later(self, view: Any, values: NDArray[Any], pinned: object) -> None:
+        """The same of memory that `allocate_pinned` made, which may be read later on."""
+        del pinned
+        self.put(view, values)
+
+    def allocate_pinned(self, nbytes: int, zero: bool) -> tuple[Any, int]:
+        """New memory of the host that this device reads by itself. Raises MemoryError."""
+        raise NotImplementedError
+
     # ---- runs
 
     @abstractmethod

@@ -73,12 +73,12 @@ class array(ArrayBase, Operators):
         requires_grad: bool = False,
         retain_grad: bool = False,
     ) -> None:
-        del capacity, pinned  # they mean nothing on the CPU
+        del capacity  # of the memory that `ptr` names, which is none of ours
         place = get_device(device)
         kind = None if dtype is None or dtype is Any else to_element_type(dtype)
         dims = None if shape is None else d.shape_from(shape)
         if data is not None:
-            self._from_data(data, kind, dims, copy, place)
+            self._from_data(data, kind, dims, copy, place, pinned)
         elif dims is None or kind is None:
             missing = "a dtype" if dims is not None else "data or a shape"
             raise fail("E206", f"an array needs {missing}")
@@ -87,7 +87,7 @@ class array(ArrayBase, Operators):
             lo, hi = byte_range(ptr, dims, steps, kind.size)
             self._set(Storage(None, lo, hi - lo, place, external=True), ptr, dims, steps, kind)
         else:
-            self._new(dims, kind, False, place)
+            self._new(dims, kind, False, place, pinned)
         if ndim is not None and ndim != self.ndim:
             if self.size == 0 and self.ndim == 1 and dims is None:
                 self._new(d.shape_from((0,) * ndim), self._ir.element, False, place)
@@ -110,7 +110,7 @@ class array(ArrayBase, Operators):
 
     def _from_data(
         self, data: Any, kind: ElementType | None, dims: tuple[int, ...] | None, copy: bool | None,
-        device: Device,
+        device: Device, pinned: bool,
     ) -> None:  # fmt: skip
         if not copy and dims is None and data.__class__ is np.ndarray and device is HOST:
             wanted = kind or d.SCALARS.get(data.dtype)
@@ -143,7 +143,7 @@ class array(ArrayBase, Operators):
         else:
             if copy is False and parts.size and not isinstance(data, (list, tuple)):
                 d.warn_of_copy(data, kind)
-            self._new(dims, kind, False, device)
+            self._new(dims, kind, False, device, pinned)
             if bystanders and isinstance(parts, np.ndarray) and known_memory(parts):
                 source = type(self)(parts, dtype=self.dtype, shape=dims, copy=False)
                 for b in bystanders:

@@ -124,13 +124,16 @@ class ArrayBase:
 
     # ---- construction
 
-    def _new(self, dims: tuple[int, ...], kind: ElementType, zero: bool, device: Device) -> None:
+    def _new(
+        self, dims: tuple[int, ...], kind: ElementType, zero: bool, device: Device,
+        pinned: bool = False,
+    ) -> None:  # fmt: skip
         info = element_info(kind)
         strides, nbytes = _side_by_side(dims, info.size)
         if strides is None:  # told with the words for this type
             d.check_size(dims, kind)
         assert strides is not None
-        storage = allocate(nbytes, zero, device)
+        storage = allocate(nbytes, zero, device, pinned)
         self._set(storage, storage.lo, dims, strides, kind)
 
     def _set(
@@ -198,10 +201,11 @@ class ArrayBase:
 
     @classmethod
     def _allocate(
-        cls, dims: tuple[int, ...], kind: ElementType, zero: bool, device: Device
-    ) -> array:
+        cls, dims: tuple[int, ...], kind: ElementType, zero: bool, device: Device,
+        pinned: bool = False,
+    ) -> array:  # fmt: skip
         out: Any = object.__new__(cls)
-        out._new(dims, kind, zero, device)
+        out._new(dims, kind, zero, device, pinned)
         if CPU.functions is not None and device is HOST:
             out._note()
         return out  # type: ignore[no-any-return]
@@ -246,8 +250,8 @@ class ArrayBase:
 
     @property
     def pinned(self) -> bool:
-        """Whether this is page-locked memory of the host: never, which the CPU has no use for."""
-        return False
+        """Whether this is page-locked memory of the host, which only GPUs have a use for."""
+        return bool(getattr(self.storage.owner, "pinned", False))
 
     def extent(self) -> tuple[int, int]:
         """The range of addresses that the elements take up; the end is exclusive."""
@@ -309,7 +313,9 @@ class ArrayBase:
                 return self._shared.of(self)  # type: ignore[no-any-return]
             if self._origin is not None:
                 return self._view_of_grad(*self._origin)
-            self._grad = type(self)._allocate(self.shape, self._ir.element, True, self.device)
+            self._grad = type(self)._allocate(
+                self.shape, self._ir.element, True, self.device, self.pinned
+            )
         return self._grad
 
     @grad.setter

@@ -46,15 +46,17 @@ def zeros(
 ) -> array:
     """An array of zeros. `shape` is an int or a tuple of 1 to 4.
 
+    pinned: on the CPU, in memory that GPUs read by themselves, where there are any; `copy` to one
+    of them does not wait then, and what was copied must not change before `synchronize_device`.
     strides: bytes from one element to the next, for each dimension, where they are not to lie
     side by side; so for the functions below.
     """
     functions = maker.functions
-    if functions is not None and device is None and not (retain_grad or kwargs):
+    if functions is not None and device is None and not (retain_grad or kwargs or pinned):
         made = _quickly(functions, shape, dtype, requires_grad)
         if made is not None:
             return made
-    return _make(shape, dtype, device, requires_grad, retain_grad, kwargs, zero=True)
+    return _make(shape, dtype, device, requires_grad, pinned, retain_grad, kwargs, zero=True)
 
 
 def _quickly(functions: Functions, shape: Any, dtype: Any, requires_grad: bool) -> array | None:
@@ -92,7 +94,7 @@ def empty(
     **kwargs: Any,
 ) -> array:
     """An array whose contents are undefined."""
-    return _make(shape, dtype, device, requires_grad, retain_grad, kwargs, zero=False)
+    return _make(shape, dtype, device, requires_grad, pinned, retain_grad, kwargs, zero=False)
 
 
 def ones(
@@ -105,7 +107,7 @@ def ones(
     **kwargs: Any,
 ) -> array:
     """An array of ones (in every component). Raises LaunchError (E202) for structs."""
-    out = _make(shape, dtype, device, requires_grad, retain_grad, kwargs, zero=False)
+    out = _make(shape, dtype, device, requires_grad, pinned, retain_grad, kwargs, zero=False)
     element = element_value(1, out._ir.element)  # of a struct, addresses of arrays would be 1
     out._put(element)
     remake(out, element)
@@ -124,7 +126,7 @@ def full(
 ) -> array:
     """An array filled with `value`, whose type is the dtype where none is given."""
     kind = _type_of(value) if dtype is None else to_element_type(dtype)
-    out = _make(shape, kind, device, requires_grad, retain_grad, kwargs, zero=False)
+    out = _make(shape, kind, device, requires_grad, pinned, retain_grad, kwargs, zero=False)
     element = element_value(value, kind)
     out._put(element)
     remake(out, element)
@@ -139,7 +141,7 @@ def zeros_like(
     retain_grad: bool = False,
 ) -> array:
     """Zeros of the same shape and dtype; requires_grad as in `src` where left out."""
-    return _like(src, device, requires_grad, retain_grad, zero=True)
+    return _like(src, device, requires_grad, pinned, retain_grad, zero=True)
 
 
 def empty_like(
@@ -150,7 +152,7 @@ def empty_like(
     retain_grad: bool = False,
 ) -> array:
     """Undefined contents of the same shape and dtype; requires_grad as in `src`."""
-    return _like(src, device, requires_grad, retain_grad, zero=False)
+    return _like(src, device, requires_grad, pinned, retain_grad, zero=False)
 
 
 def ones_like(
@@ -173,7 +175,7 @@ def full_like(
     retain_grad: bool = False,
 ) -> array:
     """`value` in the shape and dtype of `src`; requires_grad as in `src` where left out."""
-    out = _like(src, device, requires_grad, retain_grad, zero=False)
+    out = _like(src, device, requires_grad, pinned, retain_grad, zero=False)
     element = element_value(value, out._ir.element)
     out._put(element)
     remake(out, element)
@@ -245,6 +247,7 @@ def _make(
     dtype: Any,
     device: DeviceLike,
     requires_grad: bool,
+    pinned: bool,
     retain_grad: bool,
     kwargs: dict[str, Any],
     zero: bool,
@@ -264,10 +267,10 @@ def _make(
     if ndim is not None and ndim != len(dims):
         raise fail("E206", f"expected {ndim} dimensions, got shape {dims}")
     if strides is None:
-        out = array._allocate(dims, kind, zero, place)
+        out = array._allocate(dims, kind, zero, place, pinned)
     else:
         check_size(dims, kind)
-        out = _spaced(dims, strides, kind, zero, place)
+        out = _spaced(dims, strides, kind, zero, place, pinned)
     if requires_grad:
         out.requires_grad = True
     if retain_grad:
@@ -280,20 +283,22 @@ def _make(
 
 
 def _spaced(
-    dims: tuple[int, ...], strides: Any, kind: ElementType, zero: bool, place: Device
-) -> array:
+    dims: tuple[int, ...], strides: Any, kind: ElementType, zero: bool, place: Device,
+    pinned: bool,
+) -> array:  # fmt: skip
     """An array whose elements lie `strides` bytes apart. Raises LaunchError (E206)."""
     found = steps(strides, dims)
     if any(s < 0 for s in found):
         raise fail("E206", f"strides of a new array cannot be negative, got {strides}")
     _, hi = byte_range(0, dims, found, kind.size)
-    storage = allocate(hi, zero, place)
+    storage = allocate(hi, zero, place, pinned)
     return array._make(storage, storage.lo, dims, found, kind)
 
 
 def _like(
-    src: Any, device: DeviceLike, requires_grad: bool | None, retain_grad: bool, zero: bool
-) -> array:
+    src: Any, device: DeviceLike, requires_grad: bool | None, pinned: bool | None,
+    retain_grad: bool, zero: bool,
+) -> array:  # fmt: skip
     if isinstance(src, indexedarray):
         shape, of = src.shape, src.data
     else:
@@ -301,7 +306,9 @@ def _like(
         of = src if isinstance(src, array) else array(src, copy=None)
         shape = of.shape
     place = of.device if device is None else get_device(device)
-    out = array._allocate(shape, of._ir.element, zero, place)
+    out = array._allocate(
+        shape, of._ir.element, zero, place, of.pinned if pinned is None else pinned
+    )
     wanted = of.requires_grad if requires_grad is None else requires_grad
     if wanted and (requires_grad or out._info.floating):
         out.requires_grad = True

@@ -6,7 +6,7 @@ import ast
 import linecache
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from engine.classes import dataclass
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Plan
 
-Stage = Literal["ast", "ir", "adjoint", "tangent", "cpp"]
+Stage = Literal["ast", "ir", "adjoint", "tangent", "cpp", "cuda", "cuda-adjoint"]
 Names = frozenset[str]
 
+_LANGUAGES = {"ast": "python-ast", "cpp": "c++", "cuda": "cuda", "cuda-adjoint": "cuda"}
 _LINE = re.compile(r'#line (\d+) "(.*)"')
 
 
@@ -40,7 +41,8 @@ class KernelStage:
     """A kernel's code at a stage.
 
     file, line: its definition. gradients: the arrays that derivatives are taken by, where there
-    are any. language: of the code, `python-ast`, `ir` or `c++`.
+    are any. language: of the code, `python-ast`, `ir`, `c++` or `cuda`. preamble: what stands
+    before the lines, so that CUDA's compilers take the whole.
     """
 
     kernel: str
@@ -50,6 +52,7 @@ class KernelStage:
     language: str
     gradients: tuple[str, ...]
     lines: tuple[StageLine, ...]
+    preamble: str = ""
 
 
 def kernel_stage(source: Any, stage: Stage) -> KernelStage:
@@ -57,8 +60,9 @@ def kernel_stage(source: Any, stage: Stage) -> KernelStage:
 
     source: a kernel, or a recorded launch, for which it is the code that ran: with the gradients
     that its arrays have. stage: `ast` (the Python syntax tree), `ir` (typed, as lowered),
-    `adjoint` (the backward pass), `tangent` (forward mode) or `cpp` (the text that is compiled
-    for the launch and its adjoint).
+    `adjoint` (the backward pass), `tangent` (forward mode), `cpp` (the text that is compiled
+    for the launch and its adjoint), `cuda` or `cuda-adjoint` (what is compiled for one of them on
+    a GPU; none is needed).
 
     Raises:
         LaunchError: E405, no such stage; E201, a generic kernel that was not launched.
@@ -72,19 +76,27 @@ def kernel_stage(source: Any, stage: Stage) -> KernelStage:
     plan, wrt, journaled, recorded = _forms(source)
     variants = plan.variants
     gradients: tuple[str, ...] = ()
-    if stage in ("adjoint", "tangent", "cpp"):
+    if stage not in ("ast", "ir"):
         gradients = tuple(p.name for p in plan.params if p.name in wrt)
     text = plan.kernel.text
     files: dict[str, list[str]] = {} if text is None else {text.file: text.lines or []}
-    language = {"ast": "python-ast", "cpp": "c++"}.get(stage, "ir")
+    language, preamble = _LANGUAGES.get(stage, "ir"), ""
     if stage == "ast":
         lines = list(_syntax_tree(plan.kernel))
-    elif stage == "cpp":
+    elif stage == "cpp" or stage == "cuda" or stage == "cuda-adjoint":
         forms: list[Form] = ["recorded" if recorded else "forward"]
-        forms += ["adjoint"] if wrt else []
+        if stage == "cpp":
+            forms += ["adjoint"] if wrt else []
+        elif stage == "cuda-adjoint":
+            forms = ["adjoint"]
         fns = [variants.function(f, wrt, journaled) for f in forms]
         names = [f"{plan.kernel.key}_{form}" for form in forms]
-        lines = [x for f, name in zip(fns, names, strict=True) for x in _native(f, name)]
+        write = _cpp if stage == "cpp" else _cuda
+        lines = [x for f, name in zip(fns, names, strict=True) for x in _native(f, name, write)]
+        if stage != "cpp":
+            from engine.codegen.cuda import unit
+
+            preamble = unit(fns)
     else:
         form: Form = "forward" if stage == "ir" else stage
         fn = variants.function(form, wrt, journaled)
@@ -94,7 +106,8 @@ def kernel_stage(source: Any, stage: Stage) -> KernelStage:
         for t, file, line in lines
     )
     span = variants.ir.span
-    return KernelStage(plan.kernel.key, stage, span.file, span.line, language, gradients, shown)
+    return KernelStage(plan.kernel.key, stage, span.file, span.line, language, gradients, shown,
+                       preamble)  # fmt: skip
 
 
 # Text, and the file and number of its Python line, 0 for none.
@@ -120,12 +133,26 @@ def _printed(fn: Function) -> Iterator[tuple[str, str, int]]:
     yield "", "", 0
 
 
-def _native(fn: Function, name: str) -> Iterator[tuple[str, str, int]]:
-    from engine.compile.cpu.loops import text as written
+def _cpp(fn: Function, name: str) -> str:
+    from engine.compile.cpu.loops import text
 
+    return text(fn, name, lines=True)
+
+
+def _cuda(fn: Function, name: str) -> str:
+    from engine.codegen import cuda
+    from engine.codegen.spelling import identifier
+    from engine.compile.cuda.apart import known_of
+
+    return cuda.emit(fn, identifier(name), lines=True, known=known_of(fn))
+
+
+def _native(
+    fn: Function, name: str, write: Callable[[Function, str], str]
+) -> Iterator[tuple[str, str, int]]:
     files = {os.path.basename(s.file): s.file for s in _spans(fn)}
     file, line = "", 0
-    for text in written(fn, name, lines=True).splitlines():
+    for text in write(fn, name).splitlines():
         found = _LINE.fullmatch(text)
         if found is not None:
             file, line = files.get(found[2], ""), int(found[1])

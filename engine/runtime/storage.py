@@ -24,7 +24,7 @@ from engine.lang import strided
 from engine.lang.strided import byte_range
 from engine.runtime.chunks import LEAST as FEW
 from engine.runtime.chunks import SIZE, Chunk, Copier, FarChunk, Lost
-from engine.runtime.device import HOST, Device
+from engine.runtime.device import HOST, Device, get_cuda_devices
 from engine.runtime.guards import Guard, written
 from engine.runtime.launch_errors import fail, size_text
 
@@ -350,10 +350,17 @@ def _exposed_bytes() -> int:
     return max(asked, _WATCHED_BYTES) if watchers else asked
 
 
-def allocate(nbytes: int, zero: bool, device: Device) -> Storage:
-    """New memory. Raises LaunchError (E209) where there is not enough."""
+def allocate(nbytes: int, zero: bool, device: Device, pinned: bool = False) -> Storage:
+    """New memory. Raises LaunchError (E209) where there is not enough.
+
+    pinned: of the host, and such that GPUs read it by themselves, where there are any.
+    """
+    gpu = next(iter(get_cuda_devices()), None) if pinned and device is HOST else None
     try:
-        owner, address = device.backend.allocate(device.ordinal, nbytes, zero)
+        if gpu is not None:
+            owner, address = gpu.backend.allocate_pinned(nbytes, zero)
+        else:
+            owner, address = device.backend.allocate(device.ordinal, nbytes, zero)
     except MemoryError:
         raise fail(
             "E209", f"out of memory: an array of {size_text(nbytes)} was asked for"

@@ -139,6 +139,7 @@ def store(dest: array, value: Any) -> None:
     """
     from engine.runtime.array import array
 
+    given = None
     if follows(value):
         value = shared(value, dest)
     if not isinstance(value, array):
@@ -151,8 +152,16 @@ def store(dest: array, value: Any) -> None:
         if shape in ((), dest._info.inner) and not (structs and isinstance(value, (list, tuple))):
             fill(dest, value, "item assignment")
             return
-        value = _array_like(array, value, dest)
+        value = _array_like(array, given := value, dest)
     copy(dest, value if value.shape == dest.shape else _spread(value, dest))
+    if given is not None:
+        _wait(dest, value)
+
+
+def _wait(dest: array, src: array) -> None:
+    """Waits for a copy of what has come as numbers, which may be changed now, unlike arrays."""
+    if dest.storage.device is not HOST and src.pinned and graph.get() is None:
+        dest.device.backend.synchronize()
 
 
 def _spread(src: array, dest: array) -> array:
@@ -187,7 +196,8 @@ def _array_like(make: Any, data: Any, dest: array) -> array:
 
 def assign(dest: array, src: Any) -> None:
     """Copies an array, or anything that an array can be made from, to `dest`."""
-    if src.__class__ is np.ndarray and _take(dest, src):
+    numbers = src.__class__ is np.ndarray
+    if numbers and _take(dest, src):
         return
     from engine.runtime.array import array
 
@@ -198,6 +208,8 @@ def assign(dest: array, src: Any) -> None:
     if src.shape != dest.shape and src.size == dest.size and src.is_contiguous:
         src = src.reshape(dest.shape)
     copy(dest, src)
+    if numbers:
+        _wait(dest, src)
 
 
 def _take(dest: array, src: np.ndarray[Any, Any]) -> bool:
@@ -322,7 +334,10 @@ def _copy(dest: array, src: array) -> None:
 def move(dest: array, src: array) -> None:
     """Copies elements, from one device to another if need be. Nobody is told of the write."""
     if src.device != dest.device:
-        dest._put(src._host())
+        if src.pinned and not dest._info.linked:
+            dest.device.backend.put_later(dest._parts, src._host(), src.storage.owner)
+        else:
+            dest._put(src._host())
     elif src.storage is dest.storage and src.lo < dest.hi and dest.lo < src.hi:
         dest._put(src._parts.copy())  # NumPy reads what it wrote where the steps differ
     else:
@@ -406,7 +421,6 @@ def clone(
     from engine.runtime.array import array
     from engine.runtime.indexed import indexedarray
 
-    del pinned
     if isinstance(src, indexedarray):
         if requires_grad is None or requires_grad == src.requires_grad:
             seen = src.contiguous()
@@ -417,7 +431,8 @@ def clone(
         raise fail("E206", f"clone takes an array, got {type(src).__name__}",
                    help="make an array of other data: array(data, dtype=...)")  # fmt: skip
     place = src.device if device is None else get_device(device)
-    out: array = type(src)._allocate(src.shape, src._ir.element, False, place)
+    own = src.pinned if pinned is None else pinned
+    out: array = type(src)._allocate(src.shape, src._ir.element, False, place, own)
     wanted = src.requires_grad if requires_grad is None else requires_grad
     out.requires_grad = wanted and src._info.floating
     out.retain_grad = retain_grad and out.requires_grad

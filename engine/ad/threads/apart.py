@@ -70,6 +70,13 @@ class Numbers:
             if len(same) == known:
                 return False
 
+    def disjoint(self, a: Access, b: Access) -> bool:
+        """Whether no element is touched by both, by one thread or by two."""
+        if self.never(a) or self.never(b):
+            return True
+        pairs = zip(self.forms(a), self.forms(b), strict=True)
+        return any(_Equation(self, x, y, a, b).impossible(set()) for x, y in pairs if x and y)
+
     def _close(self, same: set[Coordinate], equations: Sequence[_Equation]) -> None:
         """What follows of coordinates that are the same."""
         for e in equations:

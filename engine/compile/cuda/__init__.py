@@ -20,6 +20,7 @@ from engine.codegen.facts import LINEAR, Facts, facts_of
 from engine.codegen.frames import Frames, frames_of
 from engine.codegen.layout import watch_words
 from engine.codegen.spelling import identifier
+from engine.codegen.winners import Fights, fights_of
 from engine.compile.backend import (
     Backend,
     Brief,
@@ -34,6 +35,7 @@ from engine.compile.backend import (
 from engine.compile.cache import open_cache
 from engine.compile.cuda import apart, memory, nvrtc
 from engine.compile.cuda.gpu import Gpu
+from engine.compile.cuda.pinned import Pinned
 from engine.compile.cuda.view import View, geometry
 from engine.compile.failure import failure
 from engine.diagnostics import Diagnostic, LaunchError
@@ -58,6 +60,7 @@ class Code:
     frames: Frames
     is_adjoint: bool
     apart: Apart
+    fights: Fights
     pointers: tuple[int, ...]  # places of what its form for such launches gets beside
     notes: int = 0
     # Which form launches with certain arguments take: see `engine.compile.cuda.apart`.
@@ -202,7 +205,7 @@ class Cuda(Backend):
         pointers = tuple(at for _, at in pointed(fn))
         notes = 8 * watch_words(len(places(fn)[1])) if fn.watch == "bounds" else 0
         made = Code(code, symbol, facts_of(fn)[id(fn)], frames_of(fn), bool(fn.adjoints),
-                    apart.known_of(fn), pointers, notes)  # fmt: skip
+                    apart.known_of(fn), fights_of(fn), pointers, notes)  # fmt: skip
         return Entry(symbol, made)
 
     # What tests put others in place of: the compiler.
@@ -298,6 +301,12 @@ class Cuda(Backend):
 
     def put(self, view: Any, values: Any) -> None:
         memory.put(view, values)
+
+    def put_later(self, view: Any, values: Any, pinned: object) -> None:
+        memory.put(view, values, pinned if isinstance(pinned, Pinned) else None)
+
+    def allocate_pinned(self, nbytes: int, zero: bool) -> tuple[Any, int]:
+        return self.gpu.allocate_pinned(nbytes, zero)
 
     # ---- runs
 

@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile.backend import NotCaptured, Properties
+from engine.compile.cuda.pinned import Pinned, release
 from engine.lang.strided import byte_range
 
 # Kinds of copies, as the runtime counts them.
 _TO_DEVICE, _TO_HOST, _ON_DEVICE, _ANYWHERE = 1, 2, 3, 4
+_PAGED = 0  # the kind of memory, of the host, that devices do not read by themselves
 
 
 class Block:
@@ -195,12 +197,34 @@ class Gpu:
             with self.current():
                 self._runtime.memsetAsync(address, 0, nbytes, self.stream)
 
-    def write(self, address: int, data: NDArray[Any]) -> None:
-        """Copies contiguous memory of the host to the device."""
+    def write(self, address: int, data: NDArray[Any], pinned: Pinned | None = None) -> None:
+        """Copies contiguous memory of the host to the device.
+
+        pinned: what keeps the memory, where it may be read later. Else it may change afterwards.
+        """
         self._by_host("the host gives values")
         if data.nbytes:
             with self.current():
                 self._copy(address, data.ctypes.data, data.nbytes, _TO_DEVICE)
+                if self._runtime.pointerGetAttributes(data.ctypes.data).type == _PAGED:
+                    return  # of which the runtime has a copy by now
+                if pinned is None:
+                    self._runtime.streamSynchronize(self.stream)
+                else:
+                    event = self._cuda.Event(disable_timing=True)
+                    pinned.read_until(self.current_stream().record(event))
+
+    def allocate_pinned(self, nbytes: int, zero: bool) -> tuple[Pinned, int]:
+        """Memory of CuPy's pool of pinned memory. Raises MemoryError."""
+        release()
+        with self.current():
+            try:
+                pages = self._cuda.alloc_pinned_memory(max(nbytes, 1))
+            except self._runtime.CUDARuntimeError as e:
+                raise MemoryError(str(e)) from None
+        if zero:
+            ctypes.memset(pages.ptr, 0, nbytes)
+        return Pinned(pages), int(pages.ptr)
 
     def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
         """A copy on the host; waits for the stream."""

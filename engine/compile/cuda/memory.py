@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from engine.codegen import headers
 from engine.compile.cuda.gpu import parameters
+from engine.compile.cuda.pinned import Pinned
 from engine.compile.cuda.view import View, geometry
 
 _COPIES = "copies.h"
@@ -41,8 +42,11 @@ def to_host(view: View) -> NDArray[Any]:
     return found.view(view.dtype).reshape(view.shape)
 
 
-def put(view: View, values: Any) -> None:
-    """Writes values of the host, or of an array of the same device, which are broadcast."""
+def put(view: View, values: Any, pinned: Pinned | None = None) -> None:
+    """Writes values of the host, or of an array of the same device, which are broadcast.
+
+    pinned: whose memory they are, where that may be read later.
+    """
     if not view.size:
         np.broadcast_shapes(view.shape, np.shape(values))
         return
@@ -58,7 +62,7 @@ def put(view: View, values: Any) -> None:
     if extra > 0:
         given = given.reshape(given.shape[extra:])
     if given.shape == view.shape and view.packed and given.size > 1:
-        backend.gpu.write(view.address, given)
+        backend.gpu.write(view.address, given, pinned)
         return
     if given.size == 1 and view.packed and not any(given.tobytes()):
         backend.gpu.clear(view.address, view.nbytes)
@@ -67,7 +71,7 @@ def put(view: View, values: Any) -> None:
         _fill(view, given.tobytes())
         return
     owner, address = backend.allocate(0, given.nbytes, False)
-    backend.gpu.write(address, given)
+    backend.gpu.write(address, given, pinned)
     _copy(view, owner, geometry(address, given.shape, None, given.dtype, False))
 
 

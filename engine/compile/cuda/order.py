@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from engine.ad.threads import Access, Group
 from engine.compile.backend import raced
+from engine.compile.cuda.winners import NOTHING, Won
 from engine.compile.threads import Threads
 from engine.diagnostics import Diagnostic, LaunchError
 
 
-def check_order(symbol: str, threads: Threads, dim: tuple[int, ...], args: bytes) -> None:
+def check_order(
+    symbol: str, threads: Threads, dim: tuple[int, ...], args: bytes, won: Won = NOTHING
+) -> None:
     """Raises LaunchError (E407) for an adjoint that has to undo what threads did to each other.
+
+    won: what the recorded launch knows of minima and maxima.
 
     Accesses that nothing is known of run as they do on GPUs: elements that two threads store to
     have a value of either.
@@ -17,13 +22,13 @@ def check_order(symbol: str, threads: Threads, dim: tuple[int, ...], args: bytes
     classes = threads.classes_of(dim, args)
     if classes.order_free or raced.get():
         return
+    primal = {adjoint: p for p, adjoint in threads.gradients.items()}
     for group in classes.groups:
-        why = _objection(group)
+        why = _objection(group, frozenset(primal[k] for k in group.names if k in primal), won)
         if why is None:
             continue
         access, what = why
         name = symbol.rpartition("_")[0]  # the rest is a hash
-        primal = {adjoint: p for p, adjoint in threads.gradients.items()}
         array = next((primal[k] for k in group.names if k in primal), group.names[0])
         raise LaunchError(
             Diagnostic(
@@ -34,12 +39,19 @@ def check_order(symbol: str, threads: Threads, dim: tuple[int, ...], args: bytes
         )  # fmt: skip
 
 
-def _objection(group: Group) -> tuple[Access, str] | None:
-    """The access by which a group needs an order, and why; None where it needs none, or may."""
+def _objection(group: Group, primals: frozenset[str], won: Won) -> tuple[Access, str] | None:
+    """The access by which a group needs an order, and why; None where it needs none, or may.
+
+    primals: the arrays whose gradients its arrays are.
+    """
     if not group.why:
         return None
     if group.sharing == "ordered":
         return group.why[0], "one thread uses what another one writes"
+    takes = [a for a in group.accesses if a.kind == "take"]
+    if takes and primals & won.fought:
+        known = group.sharing == "take" and any(g.issuperset(primals) for g in won.groups)
+        return None if known else (takes[0], "several threads replace one element")
     # Indices of which nothing is known are most often those of a permutation.
     if group.sharing == "take" and not any(None in a.index for a in group.why):
         return group.why[0], "several threads replace one element"

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from engine.classes import dataclass
 from engine.codegen.apart import SUFFIX, WIDE
 from engine.codegen.cuda import local_stack
+from engine.codegen.winners import MOST
 from engine.compile.backend import (
     JOURNAL_LIMIT,
     NO_MEMORY,
@@ -30,13 +31,14 @@ from engine.compile.backend import (
     Outcome,
     shape,
 )
-from engine.compile.cuda import apart
+from engine.compile.cuda import apart, winners
 from engine.compile.cuda.gpu import parameters
 from engine.compile.cuda.order import check_order
 
 if TYPE_CHECKING:
     from engine.compile.cuda import Code, Cuda
     from engine.compile.cuda.gpu import Gpu
+    from engine.compile.cuda.winners import Won
 
 BLOCK = 256  # CUDA threads of a block
 _LARGEST_BLOCK = 1024
@@ -63,6 +65,12 @@ class Messages(ctypes.Structure):
     )  # fmt: skip
 
 
+class Claims(ctypes.Structure):
+    """`eng_claims`."""
+
+    _fields_ = (("base", ctypes.c_uint64), ("words", ctypes.c_void_p))
+
+
 class Launch(ctypes.Structure):
     """`eng_launch` of the CUDA dialect."""
 
@@ -71,6 +79,7 @@ class Launch(ctypes.Structure):
         ("end", ctypes.c_int64), ("error", ctypes.c_void_p), ("ended", ctypes.c_void_p),
         ("again", ctypes.c_int64), ("stack", Frames), ("beyond", ctypes.c_int64),
         ("journal", Frames), ("output", Messages), ("wide", ctypes.c_int64),
+        ("claims", Claims * MOST),
     )  # fmt: skip
     begin: int
     end: int
@@ -82,6 +91,7 @@ class Launch(ctypes.Structure):
     journal: Frames
     output: Messages
     wide: int
+    claims: ctypes.Array[Claims]
 
 
 @dataclass(frozen=True)
@@ -94,16 +104,22 @@ class Memory:
 
 
 class CudaJournal(Journal):
-    """Frames of threads from `begin` on, `count` of them, of `size` bytes each."""
+    """Frames of threads from `begin` on, `count` of them, of `size` bytes each.
 
-    __slots__ = ("_gpu", "begin", "count", "memory", "size")
+    won: who won what several threads fought for.
+    """
 
-    def __init__(self, gpu: Gpu, memory: Memory, size: int, begin: int, count: int) -> None:
+    __slots__ = ("_gpu", "begin", "count", "memory", "size", "won")
+
+    def __init__(
+        self, gpu: Gpu, memory: Memory, size: int, begin: int, count: int, won: Won
+    ) -> None:
         self._gpu = gpu
         self.memory = memory
         self.size = size
         self.begin = begin
         self.count = count
+        self.won = won
 
     @property
     def nbytes(self) -> int:
@@ -134,7 +150,8 @@ def run(
     if too_large(code, dim, end):
         return Outcome(TOO_LARGE)
     if code.is_adjoint and entry.threads is not None and end - begin > 1:
-        check_order(entry.symbol, entry.threads, dim, args)
+        won = journal.won if isinstance(journal, CudaJournal) else winners.NOTHING
+        check_order(entry.symbol, entry.threads, dim, args, won)
     made = Run(backend, entry, dim, args, begin, end, limits)
     if not code.facts.context:
         made.launch(code)
@@ -161,6 +178,7 @@ class Run:
         args += entry.bound
         self.backend = backend
         self.gpu = backend.gpu
+        self.dim = dim
         self.args = args
         self.block = ctypes.create_string_buffer(args, max(len(args), 8))
         self.count = end - begin
@@ -290,6 +308,8 @@ class Run:
         most = max(limit // self.count // 8 * 8 - 8, 0) if limit > 0 else 0
         first = guesses.get(code.symbol) if known is None else known
         before: list[tuple[int, Memory]] | None = None
+        won = winners.won(entry, self.dim, self.args)
+        claims = winners.Claimed(self, entry, won)
         errors = used = 0
         for size in _sizes(first, most, known is not None, limit > 0):
             if known is None and before is None:
@@ -302,6 +322,7 @@ class Run:
                 self.gpu.clear(int.from_bytes(self.args[-8:], "little"), code.notes)
             frames = self.memory((size + 8) * self.count)
             self.state.journal = Frames(frames.address, size + 8)
+            claims.clear()
             self.launch(code)
             if known is not None and size >= known and not code.frames.words:
                 errors = used = 0  # nothing can end a thread, and nobody need wait
@@ -309,7 +330,8 @@ class Run:
                 errors, used = self._ended(head)
             if not errors:
                 guesses[code.symbol] = size
-                made = CudaJournal(self.gpu, frames, size + 8, self.state.begin, self.count)
+                claims.crown()
+                made = CudaJournal(self.gpu, frames, size + 8, self.state.begin, self.count, won)
                 return 0, used, made
             if errors != 1 << JOURNAL_LIMIT:
                 break

@@ -27,12 +27,14 @@ def geometry(
 ) -> NDArray[Any]:
     """Where elements lie, as an array of NumPy. Its elements must not be read or written."""
     kind = np.dtype(dtype)
-    return np.asarray(
+    found = np.asarray(
         _Addresses({
             "version": 3, "shape": tuple(shape), "typestr": kind.str,
             "data": (address, not writable), "strides": None if strides is None else tuple(strides),
         })
     )  # fmt: skip
+    # Types that NumPy has not itself are bytes to that interface.
+    return found if found.dtype == kind else found.view(kind)
 
 
 class View:

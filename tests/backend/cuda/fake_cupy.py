@@ -23,7 +23,7 @@ from tests.backend.cuda.host import call
 NEW = 0xCB  # every byte of new memory
 
 
-class FakeError(RuntimeError):
+class CUDARuntimeError(RuntimeError):
     """As CUDA reports errors."""
 
 
@@ -40,6 +40,18 @@ class MemoryPointer:
         self.ptr = at + -at % 512
         self.size = size
         self.device_id = device
+
+
+class PinnedMemoryPointer:
+    """Memory of the host that devices read by themselves: when they come to it."""
+
+    def __init__(self, size: int) -> None:
+        self._block = np.full(size, NEW, np.uint8)
+        self.ptr = self._block.ctypes.data
+        self.size = size
+
+    def __del__(self) -> None:
+        self._block[...] = 0xDD  # whoever reads it now reads that
 
 
 class Graph:
@@ -60,8 +72,17 @@ class Stream:
         self._cupy = cupy
         self.device_id = device
         self.ptr = number
-        self.done = True
         self.captured: list[Callable[[], object]] | None = None
+        # Copies from pinned memory, which are done when something else is.
+        self.later: list[Callable[[], object]] = []
+
+    @property
+    def done(self) -> bool:
+        return not self.later
+
+    def catch_up(self) -> None:
+        while self.later:
+            self.later.pop(0)()
 
     def use(self) -> Stream:
         self._cupy.current[self.device_id] = self
@@ -69,6 +90,7 @@ class Stream:
 
     def synchronize(self) -> None:
         self._cupy.check(self.captured is None, "cudaErrorStreamCaptureUnsupported")
+        self.catch_up()
         self._cupy.told.append(("synchronize", self.ptr))
 
     def record(self, event: Event | None = None) -> Event:
@@ -77,6 +99,7 @@ class Stream:
         return event
 
     def wait_event(self, event: Event) -> None:
+        event.synchronize()
         self._cupy.told.append(("wait", self.ptr, event.stream))
 
     def begin_capture(self, mode: int | None = None) -> None:
@@ -98,13 +121,19 @@ class Event:
     def __init__(self, block: bool = False, disable_timing: bool = False) -> None:
         self.timed = not disable_timing
         self.stream: int | None = None
-        self.done = True
+        self._of: Stream | None = None
 
-    def record(self, stream: Stream) -> None:
-        self.stream = stream.ptr
+    @property
+    def done(self) -> bool:
+        return self._of is None or self._of.done
+
+    def record(self, stream: Stream | None = None) -> None:
+        assert stream is not None  # the engine says which one
+        self.stream, self._of = stream.ptr, stream
 
     def synchronize(self) -> None:
-        pass
+        if self._of is not None:
+            self._of.catch_up()
 
 
 @dataclass
@@ -123,21 +152,21 @@ class FakeCupy:
         self._streams = {k: Stream(self, k, k) for k in range(self.count)}
         self.current = dict(self._streams)
         self._blocks: dict[int, weakref.ref[MemoryPointer]] = {}
+        self._pinned: weakref.WeakSet[PinnedMemoryPointer] = weakref.WeakSet()
         self._handles: list[Any] = [None]
         self.cuda = SimpleNamespace(
             runtime=SimpleNamespace(**{
                 name: getattr(self, name) for name in (
                     "getDevice", "setDevice", "getDeviceCount", "getDeviceProperties", "free",
                     "deviceGetPCIBusId", "memGetInfo", "memcpyAsync", "memsetAsync",
-                    "streamSynchronize", "deviceSynchronize",
-                    "pointerGetAttributes",
+                    "streamSynchronize", "deviceSynchronize", "pointerGetAttributes",
                 )
-            }),
+            }, CUDARuntimeError=CUDARuntimeError),
             driver=SimpleNamespace(**{
                 name: getattr(self, name)
                 for name in ("moduleLoadData", "moduleGetFunction", "launchKernel")
             }),
-            alloc=self.alloc,
+            alloc=self.alloc, alloc_pinned_memory=self.alloc_pinned_memory,
             get_current_stream=self.get_current_stream,
             Stream=self.new_stream, Event=Event, get_elapsed_time=self.get_elapsed_time,
         )  # fmt: skip
@@ -149,7 +178,7 @@ class FakeCupy:
 
     def setDevice(self, device: int) -> None:
         if not 0 <= device < self.count:
-            raise FakeError("cudaErrorInvalidDevice")
+            raise CUDARuntimeError("cudaErrorInvalidDevice")
         self._device = device
 
     def getDeviceCount(self) -> int:
@@ -168,18 +197,20 @@ class FakeCupy:
         self._of_device(stream).synchronize()
 
     def deviceSynchronize(self) -> None:
-        pass
+        for stream in self._streams.values():
+            if stream.device_id == self._device:
+                stream.catch_up()
 
     def get_current_stream(self, device_id: int = -1) -> Stream:
         return self.current[self._device if device_id < 0 else device_id]
 
-    def new_stream(self, non_blocking: bool = False, priority: int = 0) -> Stream:
+    def new_stream(self, *, non_blocking: bool = False, priority: int | None = None) -> Stream:
         number = 100 + len(self._streams)
         made = self._streams[number] = Stream(self, self._device, number)
         return made
 
-    def get_elapsed_time(self, start: Event, end: Event) -> float:
-        self.check(start.timed and end.timed)
+    def get_elapsed_time(self, start_event: Event, end_event: Event) -> float:
+        self.check(start_event.timed and end_event.timed)
         return 1.0
 
     def _of_device(self, stream: int) -> Stream:
@@ -192,6 +223,7 @@ class FakeCupy:
         """Does some work, or captures it."""
         captured = self._of_device(stream).captured
         if captured is None:
+            self._of_device(stream).catch_up()
             work()
         else:
             captured.append(work)
@@ -211,6 +243,18 @@ class FakeCupy:
         self._blocks[made.ptr] = weakref.ref(made)
         return made
 
+    def alloc_pinned_memory(self, size: int) -> PinnedMemoryPointer:
+        self.check(size <= self.memory, "cudaErrorMemoryAllocation")
+        made = PinnedMemoryPointer(size)
+        self._pinned.add(made)
+        return made
+
+    def pointerGetAttributes(self, ptr: int) -> Any:
+        pinned = any(p.ptr <= ptr < p.ptr + p.size for p in self._pinned)
+        device = self._owner(ptr, 0)
+        kind = 1 if pinned else 0 if device is None else 2
+        return SimpleNamespace(device=-2 if device is None else device, type=kind)
+
     def memcpyAsync(self, dst: int, src: int, size: int, kind: int, stream: int) -> None:
         to, of = self._owner(dst, size), self._owner(src, size)
         if kind != 4:
@@ -218,14 +262,16 @@ class FakeCupy:
                                                       3: (False, False)}[kind])  # fmt: skip
             self.check({self._device}.issuperset({to, of} - {None}))
         self.copies.append((kind, size))
+        on = self._of_device(stream)
+        on.catch_up()
+        if kind == 1 and on.captured is None and self.pointerGetAttributes(src).type == 1:
+            on.later.append(lambda: ctypes.memmove(dst, src, size))
+            return
         self._do(stream, lambda: ctypes.memmove(dst, src, size))
 
     def memsetAsync(self, ptr: int, value: int, size: int, stream: int) -> None:
         self.check(self._device == self._owner(ptr, size))
         self._do(stream, lambda: ctypes.memset(ptr, value, size))
-
-    def pointerGetAttributes(self, ptr: int) -> Any:
-        return SimpleNamespace(device=self._owner(ptr, 1))
 
     def _live(self) -> list[MemoryPointer]:
         found = [(at, ref()) for at, ref in self._blocks.items()]
@@ -246,7 +292,7 @@ class FakeCupy:
 
     def check(self, holds: bool, what: str = "cudaErrorInvalidValue") -> None:
         if not holds:
-            raise FakeError(what)
+            raise CUDARuntimeError(what)
 
     # ---- kernels
 

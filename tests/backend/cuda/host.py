@@ -40,19 +40,18 @@ def compile_text(text: str, folder: Path) -> tuple[Path | None, str]:
 
 
 def _run(name: str, types: Sequence[str]) -> str:
-    """Runs a kernel on blocks of threads, from the first CUDA thread to the last or otherwise."""
+    """Runs a kernel on blocks of threads, or some of them: several may be on their way at once."""
     copies = [f"{t} a{k}; memcpy(&a{k}, params[{k}], sizeof(a{k}));" for k, t in enumerate(types)]
     args = ", ".join(f"a{k}" for k in range(len(types)))
     sizes = " ".join(f"sizes[{k}] = sizeof({t});" for k, t in enumerate(types))
     return f"""
 extern "C" int sizes_{name}(int* sizes) {{ {sizes} return {len(types)}; }}
-extern "C" void run_{name}(void** params, unsigned blocks, unsigned threads, int down) {{
+extern "C" void run_{name}(void** params, unsigned blocks, unsigned threads,
+                           int first, int end, int step) {{
     {" ".join(copies)}
     gridDim.x = blocks;
     blockDim.x = threads;
-    const unsigned n = blocks * threads;
-    for (unsigned k = 0; k < n; ++k) {{
-        const unsigned at = down ? n - 1 - k : k;
+    for (int at = first; at != end; at += step) {{
         blockIdx.x = at / threads;
         threadIdx.x = at % threads;
         {name}({args});
@@ -62,7 +61,9 @@ extern "C" void run_{name}(void** params, unsigned blocks, unsigned threads, int
 
 def call(function: Any, params: int, blocks: int, threads: int, down: bool) -> None:
     """Runs a kernel of such a library. params: where the addresses of its parameters are."""
-    function(ctypes.c_void_p(params), blocks, threads, int(down))
+    total = blocks * threads
+    first, end, step = (total - 1, -1, -1) if down else (0, total, 1)
+    function(ctypes.c_void_p(params), blocks, threads, first, end, step)
 
 
 @dataclass

@@ -1,4 +1,5 @@
-// A stand-in for the device: what the CUDA dialect uses, as host C++, one thread after the other.
+// A stand-in for the device: what the CUDA dialect uses, as host C++. Of the atomics only compare
+// and swap is one, which lets several threads of the host run what is made of it.
 // No header is included: the dialect defines its integers itself.
 #define ENG_ONE_BY_ONE
 #define __device__
@@ -6,10 +7,8 @@
 #define __grid_constant__
 #define __noinline__ __attribute__((noinline))
 
-static inline void __threadfence() {}
-
 struct shim_place { unsigned x, z; };
-static shim_place blockIdx, blockDim, threadIdx, gridDim;
+static thread_local shim_place blockIdx, blockDim, threadIdx, gridDim;
 
 extern "C" void* memcpy(void*, const void*, unsigned long);
 static inline double __longlong_as_double(long long bits) {
@@ -64,10 +63,9 @@ SHIM_ORDER(int)
 SHIM_ORDER(unsigned int)
 SHIM_ORDER(long long)
 SHIM_ORDER(unsigned long long)
+static inline void __threadfence() { __sync_synchronize(); }
 template <class T> static inline T shim_cas(T* p, T compare, T v) {
-    const T old = *p;
-    if (old == compare) *p = v;
-    return old;
+    return __sync_val_compare_and_swap(p, compare, v);
 }
 static inline unsigned short atomicCAS(unsigned short* p, unsigned short c, unsigned short v) {
     return shim_cas(p, c, v);

@@ -21,7 +21,7 @@ CLOSE = {False: {"rtol": 2e-4, "atol": 2e-5}, True: {"rtol": 1e-10, "atol": 1e-1
 # What only emulation runs here, which has a C++ compiler to wait for.
 FEW = 12
 # Gradients that depend on the order of the threads.
-REFUSED = {"extrema", "extrema_of_vectors", "extrema_and_what_was_there"}
+REFUSED = {"extrema_of_vectors", "extrema_and_what_was_there"}
 
 
 def cases() -> list[Any]:

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from engine import ad
-from engine.codegen import cuda
+from engine.codegen import cuda, headers
+from engine.codegen.winners import fights_of
 from engine.compile.cuda import Cuda, apart, nvrtc
 from engine.compile.pipeline import Variants
 from engine.diagnostics import CompilerError
 from engine.frontend import lower_kernel
 from engine.ir.nodes import Function
-from tests.backend.cuda.kernels import GROUPS, forms_of, made
+from tests.backend.cuda.kernels import GROUPS, forms_of, kernels, made
 from tests.backend.signatures import signatures
 from tests.backend.test_kernel_builtins import CASES as KERNEL_ONLY
 from tests.overloads import OVERLOADS, SMOOTH, kernel_of
@@ -29,6 +30,12 @@ pytestmark = [pytest.mark.nvrtc, pytest.mark.skipif(bool(MISSING), reason=MISSIN
 PTX = "compute_90"  # the compiler's own part; `sm_90` is machine code
 # Programs are not to be run here: without it the compiler takes ten times as long.
 FAST = "--Ofast-compile=max"
+ARCHS = ("sm_75", "sm_80", "sm_90", "sm_100")
+# Loops of any length, winners, what is overwritten, scatters, snippets, structs, 64-bit numbers.
+FEW = (
+    "inplace_in_loop float32", "data_dependent_exit float64", "test_atomics._vector_max",
+    "test_native.run_atomic_add", "kernels.structs", "kernels.scatter", "kernels.dynamic_product",
+)  # fmt: skip
 BATCH = 100  # kernels of one compiler run
 
 
@@ -70,6 +77,54 @@ def test_machine_code() -> None:
     """The assembler takes it, too; of kernels with snippets, atomics, and large ones."""
     code = compiled(made("files").functions[::3], "sm_90", "--Ofast-compile=0")
     assert code.startswith(b"\x7fELF")
+
+
+# ---- machine code for each architecture
+
+
+@pytest.fixture
+def arch(request: pytest.FixtureRequest) -> str:
+    """One of `ARCHS`, where the compiler knows it."""
+    if nvrtc.known(request.param) != request.param:
+        pytest.skip(f"NVRTC {'.'.join(map(str, nvrtc.version()))} does not know {request.param}")
+    return str(request.param)
+
+
+def few() -> list[tuple[str, Function]]:
+    """All forms of a few kernels that together have what device code is made of."""
+    names = [*kernels("cases"), *kernels("files")]
+    assert set(FEW) <= set(names)
+    out = []
+    for group in ("cases", "files"):
+        at = {f"k{i}": name for i, name in enumerate(kernels(group))}
+        out += [(f"{group}_{s}", f) for s, f in made(group).functions
+                if at[s.partition("_")[0]] in FEW]  # fmt: skip
+    return out
+
+
+@pytest.mark.parametrize("arch", ARCHS, indirect=True)
+def test_each_architecture(arch: str) -> None:
+    functions = few()
+    forms = {s.split("_", 2)[2] for s, _ in functions}
+    assert forms == {"forward", "recorded", "accesses", "adjoint", "checkpointed", "tangent"}
+    assert any(fights_of(f).open for _, f in functions)
+    assert compiled(functions, arch).startswith(b"\x7fELF")
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("arch", ARCHS, indirect=True)
+@pytest.mark.parametrize("group", GROUPS)
+def test_each_architecture_with_the_corpus(group: str, arch: str) -> None:
+    functions = made(group).functions
+    for k in range(0, len(functions), BATCH):
+        compiled(functions[k : k + BATCH], arch)
+
+
+@pytest.mark.parametrize("arch", ARCHS, indirect=True)
+@pytest.mark.parametrize("header", ["copies.h", "crowns.h"])
+def test_the_kernels_of_the_package(header: str, arch: str) -> None:
+    code, said = nvrtc.compile_program(headers.in_one(headers.CUDA, header), arch)
+    assert code and not said.strip("\0\n "), said
 
 
 # ---- every builtin with all its types

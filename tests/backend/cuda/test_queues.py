@@ -12,7 +12,7 @@ import engine as wp
 from engine import config
 from tests.backend.cuda.emulated import PLACES, emulated, place
 from tests.backend.cuda.fake_cupy import FakeCupy
-from tests.backend.cuda.test_running import least, overwriting, saxpy, says, total
+from tests.backend.cuda.test_running import ordered, overwriting, saxpy, says, total
 
 
 @pytest.fixture(params=PLACES)
@@ -43,7 +43,7 @@ def test_launches_that_are_alike_take_their_arguments_as_they_come(there: Any) -
     for _ in range(4):  # what no launch may do, none after the first may
         s = floats([5])
         with wp.Tape() as tape:
-            wp.launch(least, dim=3, inputs=[x], outputs=[s])
+            wp.launch(ordered, dim=3, inputs=[x], outputs=[s, z])
         with pytest.raises(wp.LaunchError, match="E407"):
             tape.backward(s)
 

@@ -26,7 +26,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     reads, writes = Gpu.read, Gpu.write
     monkeypatch.setattr(Gpu, "read", lambda g, at, n: (sizes.append(n), reads(g, at, n))[1])
-    monkeypatch.setattr(Gpu, "write", lambda g, at, x: (sizes.append(x.nbytes), writes(g, at, x)))
+    monkeypatch.setattr(
+        Gpu, "write", lambda g, at, x, *p: (sizes.append(x.nbytes), writes(g, at, x, *p))
+    )
     return sizes
 
 

@@ -16,6 +16,13 @@ struct eng_messages {
     int64_t room;    // pairs
 };
 
+// Claims to the scalars of an array that are fought for: a word each, those of the address `base`
+// first. Null where no winner is asked for. See `winners.h`.
+struct eng_claims {
+    uint64_t base;
+    unsigned long long* words;
+};
+
 struct eng_launch {
     int64_t dim[4];
     int64_t ndim;
@@ -35,4 +42,5 @@ struct eng_launch {
     eng_frames journal;  // one for each thread from `begin` on: bytes in use, then values
     eng_messages output;
     int64_t wide;  // whether CUDA threads run several threads at once, where they can
+    eng_claims claims[4];  // of the first such arrays of the kernel
 };

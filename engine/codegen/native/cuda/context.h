@@ -24,6 +24,7 @@ struct ctx_t {
     output_t output;
     int64_t beyond;
     int64_t error;
+    const eng_claims* claims;
     watch_t* watch;  // of a watched kernel: see watch.h
 };
 
@@ -41,7 +42,8 @@ ENG_INLINE frame_t stack_of(const eng_launch& L, int64_t lane) {
 
 // READS: goes on from the journal of an earlier launch.
 template <bool READS> ENG_INLINE ctx_t enter(const eng_launch& L, int64_t k, const frame_t& stack) {
-    ctx_t c{stack, counted(L.journal, k - L.begin), {L.output, k}, L.beyond, error_none, nullptr};
+    ctx_t c{stack,    counted(L.journal, k - L.begin), {L.output, k}, L.beyond, error_none,
+            L.claims, nullptr};
     if (READS && c.journal.data) c.journal.size = in_use(c.journal);
     return c;
 }

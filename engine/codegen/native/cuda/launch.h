@@ -3,6 +3,7 @@
 #pragma once
 #include "apart.h"
 #include "grid.h"
+#include "winners.h"
 
 namespace eng {
 
