@@ -86,20 +86,32 @@ class Tape(ReplayedTape):
         if recording.active.get() is not None:
             raise self._misused("a tape cannot be entered while another one records",
                                 help="leave the first `with` block, or record on it")  # fmt: skip
-        self._token = recording.active.set(self)
-        if recording.graph.get() is None or not recording.deferred(self._join):
-            self._join()
-        return self
+        try:
+            self._token = recording.active.set(self)
+            if recording.graph.get() is None or not recording.deferred(self._join):
+                self._join()
+            return self
+        except BaseException:  # a signal's handler may raise anywhere: the block does not begin
+            self._end()
+            raise
 
     def __exit__(self, *exc: object) -> None:
+        try:
+            if recording.graph.get() is None or not recording.deferred(self._left):
+                self._left()
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        """Records nothing any more."""
         token, self._token = self._token, None
-        if recording.graph.get() is None or not recording.deferred(self._left):
-            self._left()
         if token is not None:
             try:
                 recording.active.reset(token)
             except ValueError:  # the block was left in another context (an async task)
                 recording.active.set(None)
+        elif recording.active.get() is self:  # it was stopped before there was a token
+            recording.active.set(None)
 
     def _left(self) -> None:
         if self._unmade is None or not self._overwrites.are_none():

@@ -6,7 +6,6 @@ import ctypes
 import math
 import struct
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
@@ -202,26 +201,22 @@ def run(
     if entry.threads is not None and threads is None and (many or given is None):
         found = schedule(entry.threads, dim, args, given, taken)
         if found is not None:
-            with _uninterrupted():
-                return _in_parts(found, entry, dim, args, limits, journal, spare)
+            return _uninterrupted(_in_parts, found, entry, dim, args, limits, journal, spare)
     if many:
         # The parts of the journal, the last one first, as an adjoint's threads go.
         every = tuple(range(len(given or ()) - 1))
         back = Schedule(given or (), tuple((k,) for k in reversed(every)))
-        with _uninterrupted():
-            return _in_parts(back, entry, dim, args, limits, journal, spare)
+        return _uninterrupted(_in_parts, back, entry, dim, args, limits, journal, spare)
     if math.prod(dim) < LARGE:
         return _whole(entry, dim, args, limits, threads, journal, spare)
-    with _uninterrupted():  # what it saved would be lost, and never freed
-        return _whole(entry, dim, args, limits, threads, journal, spare)
+    # What it saved would be lost, and never freed.
+    return _uninterrupted(_whole, entry, dim, args, limits, threads, journal, spare)
 
 
-def _uninterrupted() -> AbstractContextManager[None]:
-    global _uninterrupted
-    from engine.compile.cpu.interrupts import Uninterrupted  # late: small launches need none
+def _uninterrupted(run: Callable[..., Outcome], *args: Any) -> Outcome:
+    from engine.compile.cpu.interrupts import uninterrupted  # late: small launches need none
 
-    _uninterrupted = Uninterrupted
-    return Uninterrupted()
+    return uninterrupted(run, *args)
 
 
 def _whole(

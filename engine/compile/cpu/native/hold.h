@@ -33,8 +33,9 @@ object* held(object* s, object* lo, object* hi) {
     }
     object* out = py.make(py.hold_type, 0);
     if (!out) return nullptr;
-    // It leads to memory of the engine's own, and nothing there leads back.
-    py.no_cycle(out);
+    // It leads to memory of the engine's own, and nothing there leads back, but arrays that
+    // records in it refer to.
+    if (slot(s, S_KEPT) == py.none) py.no_cycle(out);
     share(out, H_STORAGE, s);
     share(out, H_LO, lo);
     share(out, H_HI, hi);
