@@ -6,7 +6,7 @@ The tape package sits above this one and registers itself here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from engine.compile.backend import NotCaptured
@@ -149,3 +149,14 @@ def reading(arrays: Sequence[array], host: bool = False) -> None:
     """Tells all bystanders that arrays are about to be read."""
     for b in bystanders:
         b.reading(arrays, host)
+
+
+def end(recorder: Recorder, token: Token[Recorder | None] | None) -> None:
+    """Ends a block in which a recorder was active. token: None where it was not yet there."""
+    if token is not None:
+        try:
+            active.reset(token)
+        except ValueError:  # the block was left in another context (an async task)
+            active.set(None)
+    elif active.get() is recorder:
+        active.set(None)

@@ -105,13 +105,7 @@ class Tape(ReplayedTape):
     def _end(self) -> None:
         """Records nothing any more."""
         token, self._token = self._token, None
-        if token is not None:
-            try:
-                recording.active.reset(token)
-            except ValueError:  # the block was left in another context (an async task)
-                recording.active.set(None)
-        elif recording.active.get() is self:  # it was stopped before there was a token
-            recording.active.set(None)
+        recording.end(self, token)
 
     def _left(self) -> None:
         if self._unmade is None or not self._overwrites.are_none():
