@@ -16,7 +16,7 @@ from engine.classes import dataclass
 from engine.codegen.layout import arg_offsets
 from engine.compile.remembered import Damaged
 from engine.lang.strided import Elements, byte_range, may_meet, overlaps_itself
-from engine.lang.types import ArrayType, ScalarType, Type, is_integer
+from engine.lang.types import ArrayType, ScalarType, Type, is_integer, shape_of
 
 if TYPE_CHECKING:
     from engine.ad.threads import Box, Classes, Collected, Given
@@ -51,6 +51,11 @@ class Placed:
     def overlaps_itself(self) -> bool:
         """Whether two of its elements may share memory."""
         return overlaps_itself(self.shape, self.strides, self.type.element.size)
+
+    @property
+    def scalars(self) -> tuple[int, ...]:
+        """Its shape as an array of scalars."""
+        return (*self.shape, *shape_of(self.type.element))
 
     @property
     def elements(self) -> Elements:

@@ -9,6 +9,7 @@ import numpy as np
 from engine import hooks
 from engine.interop.base import InteropError, refused
 from engine.interop.cupy import ADAPTER as CUPY
+from engine.lang.strided import row_major
 from engine.lang.structs import StructType
 from engine.lang.types import (
     BFLOAT16,
@@ -22,7 +23,6 @@ from engine.lang.values import to_value_type, value_class
 from engine.runtime import capsules
 from engine.runtime.annotation import MAX_DIMS, element_info
 from engine.runtime.array import array
-from engine.runtime.data import row_major
 from engine.runtime.device import get_cuda_devices
 from engine.runtime.storage import wrap
 

@@ -20,6 +20,16 @@ class Elements(NamedTuple):
     size: int
 
 
+def row_major(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """Strides in bytes of a contiguous array."""
+    out = []
+    step = itemsize
+    for n in reversed(shape):
+        out.append(step)
+        step *= n
+    return tuple(reversed(out))
+
+
 def byte_range(
     ptr: int, shape: Sequence[int], strides: Sequence[int], itemsize: int
 ) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.lang import types as t
-from engine.lang.strided import byte_range
+from engine.lang.strided import byte_range, row_major
 from engine.lang.structs import ElementType, StructType
 from engine.lang.values import to_element_type, to_value_type
 from engine.lang.vectors import vector_class
@@ -83,7 +83,7 @@ class array(ArrayBase, Operators):
             missing = "a dtype" if dims is not None else "data or a shape"
             raise fail("E206", f"an array needs {missing}")
         elif ptr is not None:
-            steps = d.row_major(dims, kind.size) if strides is None else d.steps(strides, dims)
+            steps = row_major(dims, kind.size) if strides is None else d.steps(strides, dims)
             lo, hi = byte_range(ptr, dims, steps, kind.size)
             self._set(Storage(None, lo, hi - lo, place, external=True), ptr, dims, steps, kind)
         else:
@@ -131,7 +131,7 @@ class array(ArrayBase, Operators):
         kind = kind or t.BY_NAME[found.dtype.name]
         parts, dims = d.as_elements(found, kind, dims)
         inner = parts.strides[len(dims) :]
-        packed = inner == d.row_major(d.inner_shape(kind), parts.itemsize)
+        packed = inner == row_major(d.inner_shape(kind), parts.itemsize)
         if not copy and packed and device.backend.on_host and d.shows(parts, kind):
             if copy is False and not d.same_memory(parts, data):
                 d.warn_of_copy(data, kind)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from engine import config
 from engine.compile.cpu import CPU
 from engine.lang import strided
-from engine.lang.strided import byte_range
+from engine.lang.strided import byte_range, row_major
 from engine.lang.structs import ElementType
 from engine.logger import log_warning
 from engine.runtime import data as d
@@ -41,7 +41,7 @@ def _geometry(
     """
     d.check_extents(shape)
     size = math.prod(shape)
-    if size == 0 or strides == d.row_major(shape, itemsize):
+    if size == 0 or strides == row_major(shape, itemsize):
         return len(shape), size, True, 0, size * itemsize
     return len(shape), size, False, *byte_range(0, shape, strides, itemsize)
 
@@ -54,7 +54,7 @@ def _side_by_side(shape: tuple[int, ...], itemsize: int) -> tuple[tuple[int, ...
     """
     d.check_extents(shape)
     nbytes = math.prod(shape) * itemsize
-    return (None if nbytes >= 1 << 62 else d.row_major(shape, itemsize)), nbytes
+    return (None if nbytes >= 1 << 62 else row_major(shape, itemsize)), nbytes
 
 
 class ArrayBase:

@@ -60,16 +60,6 @@ def check_size(shape: tuple[int, ...], element: ElementType) -> int:
     return nbytes
 
 
-def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Strides in bytes of a contiguous array."""
-    out = []
-    step = itemsize
-    for n in reversed(shape):
-        out.append(step)
-        step *= n
-    return tuple(reversed(out))
-
-
 def steps(strides: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides in bytes, one for each dimension. Raises LaunchError (E206)."""
     try:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from engine.compile.cpu.pool import LINE, pool
 from engine.compile.threads import Placed
+from engine.lang.strided import row_major
 from engine.lang.types import scalar_of, shape_of
 
 _ADDRESS = struct.Struct("<q")
@@ -75,12 +76,8 @@ class Copies(Lent):
         memory: NDArray[np.uint8] | None = None,
     ) -> None:  # fmt: skip
         self.array = array
-        inner = (*array.shape, *shape_of(array.type.element))
-        strides: list[int] = []
-        size = array.type.element.size
-        for n in reversed(array.shape):
-            strides.insert(0, size)
-            size *= n
+        inner = array.scalars
+        strides = row_major(array.shape, array.type.element.size)
         places = [(k, 0, array.shape, strides) for k in at]
         super().__init__(count, math.prod(inner), scalar_of(array.type).numpy, places, memory)
         self.parts = [row.reshape(inner) for row in self.rows]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +16,8 @@ from engine.classes import dataclass
 from engine.compile.cpu.pool import LINE
 from engine.compile.cpu.schedule import Private, Schedule
 from engine.lang.numbers import number_kind
-from engine.lang.types import scalar_of, shape_of
+from engine.lang.strided import row_major
+from engine.lang.types import scalar_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,11 +47,9 @@ class Rounds:
         from engine.compile.cpu.dealing import Winners  # late: few launches have any
 
         return [
-            Winners(p.names, memory[at : at + numbers(p)].reshape(
-                (*p.array.shape, *shape_of(p.array.type.element))
-            ))
+            Winners(p.names, memory[at : at + math.prod(p.array.scalars)].reshape(p.array.scalars))
             for at, p in self.winners
-        ]  # fmt: skip
+        ]
 
 
 def rounds(how: Schedule) -> Rounds | None:
@@ -71,15 +69,10 @@ def rounds(how: Schedule) -> Rounds | None:
         if p.wins:
             won = total
             winners.append((won, p))
-            total += numbers(p)
+            total += math.prod(p.array.scalars)
         words += _own(p, at, step, won)  # type: ignore[arg-type]
         at += size
     return Rounds(struct.pack(f"<{len(words)}q", *words), tuple(sizes), tuple(winners), total)
-
-
-def numbers(p: Private) -> int:
-    """How many numbers an array has."""
-    return math.prod(p.array.shape) * math.prod(shape_of(p.array.type.element))
 
 
 def _type(p: Private) -> str:
@@ -92,7 +85,7 @@ def _step(p: Private) -> int | None:
     a, dtype = p.array, scalar_of(p.array.type).numpy
     if p.kind not in KINDS or _type(p) not in TYPES:
         return None
-    if a.address % dtype.itemsize or list(a.strides) != _strides(a.shape, a.type.element.size):
+    if a.address % dtype.itemsize or a.strides != row_major(a.shape, a.type.element.size):
         return None
     return -(-a.type.element.size * math.prod(a.shape) // LINE) * LINE
 
@@ -100,13 +93,5 @@ def _step(p: Private) -> int | None:
 def _own(p: Private, start: int, step: int, won: int) -> list[int]:
     a = p.array
     kinds = KINDS.index(p.kind), TYPES.index(_type(p))
-    head = [a.address, numbers(p), *kinds, start, step, won]
+    head = [a.address, math.prod(a.scalars), *kinds, start, step, won]
     return [*head, len(p.at), *p.at, len(a.shape), *a.shape, *a.strides]
-
-
-def _strides(shape: Sequence[int], size: int) -> list[int]:
-    out: list[int] = []
-    for n in reversed(shape):
-        out.insert(0, size)
-        size *= n
-    return out

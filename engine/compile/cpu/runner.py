@@ -298,8 +298,8 @@ def _in_parts(
     stride = len(args) if lent else 0
     workers = workers if n > 1 else None
     winners: list[Winners] = []
-    for k, parts in enumerate(how.rounds[done:]):
-        if k > 0 or memory is None:
+    for number, parts in enumerate(how.rounds[done:]):
+        if number > 0 or memory is None:
             _run_parts(workers, entry, given, stride, states, parts, n)
         errors = words[:, _ERROR]
         if not errors.any():

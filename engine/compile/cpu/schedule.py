@@ -22,7 +22,7 @@ from engine import config
 from engine.classes import dataclass
 from engine.compile.cpu.pool import thread_count
 from engine.compile.threads import Placed, Threads
-from engine.lang.types import ScalarType, scalar_of, shape_of
+from engine.lang.types import ScalarType, scalar_of
 
 if TYPE_CHECKING:
     from engine.ad.threads import Group
@@ -202,7 +202,7 @@ class _Merged:
         # Rows that a part must have at least, for parts that are not neighbours to be apart.
         self.least_rows = None if group.reach is None else max(group.reach, 1)
         a = next(a for a in arrays if a.name == group.names[0])
-        self.elements = math.prod(a.shape) * math.prod(shape_of(a.type.element))
+        self.elements = math.prod(a.scalars)
 
 
 def _most(merged: Sequence[_Merged], work: int) -> int:

@@ -16,10 +16,10 @@ from engine.interop.ffi.operation import Base, Compiled, Operation, Slot
 from engine.interop.ffi.program import Shape
 from engine.interop.ffi.signature import Signature
 from engine.lang.definition import Definition
+from engine.lang.strided import row_major
 from engine.lang.types import ArrayType
 from engine.runtime import recording
 from engine.runtime.array import array
-from engine.runtime.data import row_major
 from engine.runtime.device import HOST, ScopedDevice
 from engine.runtime.launch_errors import fail
 from engine.runtime.storage import Storage

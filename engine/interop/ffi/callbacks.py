@@ -10,6 +10,7 @@ import numpy as np
 from engine.classes import dataclass
 from engine.interop.ffi.library import numbers_at, register, text_at
 from engine.interop.ffi.signature import require_jax
+from engine.lang.strided import row_major
 from engine.lang.types import BFLOAT16
 from engine.runtime import recording
 from engine.runtime.device import HOST
@@ -103,15 +104,11 @@ def _type(number: int) -> Any:
 def _array(number: int, address: int, shape: tuple[int, ...], writable: bool) -> Any:
     """Memory of XLA as a NumPy array."""
     dtype = _type(number)
-    steps = np.empty((0,) * len(shape), dtype).strides if 0 in shape else _steps(shape, dtype)
+    steps = (
+        np.empty((0,) * len(shape), dtype).strides
+        if 0 in shape
+        else row_major(shape, dtype.itemsize)
+    )
     raw = f"V{dtype.itemsize}" if number == _BFLOAT16 else dtype
     found = HOST.backend.view(None, address, shape, steps, raw, writable)
     return found.view(dtype)
-
-
-def _steps(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:
-    out, size = [], dtype.itemsize
-    for n in reversed(shape):
-        out.append(size)
-        size *= n
-    return tuple(reversed(out))

@@ -17,12 +17,12 @@ from engine.interop.ffi.operation import KernelBase, Operation, Place, Slot
 from engine.interop.ffi.program import Shape
 from engine.interop.ffi.signature import Signature
 from engine.lang.definition import Definition
+from engine.lang.strided import row_major
 from engine.lang.structs import StructType, leaves
 from engine.lang.types import ArrayType, ScalarType
 from engine.lang.values import value_class
 from engine.runtime.annotation import array_type
 from engine.runtime.array import array
-from engine.runtime.data import row_major
 from engine.runtime.device import HOST
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid

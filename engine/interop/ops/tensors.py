@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import Any
 
 from engine.interop.ops.program import Program
+from engine.lang.strided import row_major
 from engine.lang.types import ArrayType, ScalarType, scalar_of, shape_of
 from engine.runtime.base import HEADER
 from engine.runtime.pack import Mismatch
@@ -88,7 +88,7 @@ def packable(t: Any, kind: ArrayType) -> Any:
     """The tensor, or a copy of it whose elements lie in one piece each."""
     t = t.detach().resolve_neg()
     inner = inner_of(kind)
-    if inner and t.stride()[kind.ndim :] != _row_major(inner):
+    if inner and t.stride()[kind.ndim :] != row_major(inner, 1):
         return t.contiguous()
     return t
 
@@ -99,10 +99,6 @@ def packed(t: Any, kind: ArrayType) -> bytes:
     ndim = kind.ndim
     steps = [s * size for s in t.stride()[:ndim]]
     return HEADER[ndim](t.data_ptr(), *t.shape[:ndim], *steps)
-
-
-def _row_major(inner: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(math.prod(inner[k + 1 :]) for k in range(len(inner)))
 
 
 # PyTorch fills and copies with threads of its own, which go on waiting for work afterwards, beside

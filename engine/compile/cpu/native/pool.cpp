@@ -292,13 +292,10 @@ template <class T> struct sum_type { using type = T; };
 template <> struct sum_type<int32_t> { using type = uint32_t; };
 template <> struct sum_type<int64_t> { using type = uint64_t; };
 
-template <class T> void add_few(const own_t& o, const unsigned char* first, int64_t count) {
-    T* to = reinterpret_cast<T*>(o.target);
-    for (int64_t k = 0; k < count; ++k) {
-        const T* from = reinterpret_cast<const T*>(first + k * o.step);
-        for (int64_t i = 0; i < o.size; ++i)
-            if (from[i] != T(0)) to[i] += from[i];
-    }
+template <class T> void add_few(const copies_t& c, int64_t size) {
+    eng_launch all{};
+    all.end = size;
+    add_copies<T>(reinterpret_cast<const unsigned char*>(&c), &all);
 }
 
 // What beats what is there replaces it, and any number what is none; the first of equals stays.
@@ -331,8 +328,9 @@ void bring_together(void* pool, const int64_t* own, unsigned char* memory, int64
         eng_pool_add(pool, reinterpret_cast<unsigned char*>(o.target), first, o.step, count, o.size,
                      o.type == 0 ? 4 : 8, threads);
     } else {
+        const copies_t c{reinterpret_cast<unsigned char*>(o.target), first, o.step, count};
         with_type(o.type, [&](auto x) {
-            add_few<typename sum_type<decltype(x)>::type>(o, first, count);
+            add_few<typename sum_type<decltype(x)>::type>(c, o.size);
         });
     }
 }
