@@ -10,7 +10,6 @@ for any others; of large kernels just for any, since the compiler's time is what
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from engine.codegen import beforehand, headers, lanes, loans, snippets, streams
 from engine.codegen.beforehand import Beforehand
@@ -18,8 +17,8 @@ from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR, touched_arrays
 from engine.codegen.guards import guards_of
 from engine.codegen.layout import arg_offsets
-from engine.codegen.loops import Loops, Place, loop, room_of, runs_down
-from engine.codegen.outline import is_large, weight_of
+from engine.codegen.loops import Loops, loop, room_of, runs_down
+from engine.codegen.outline import is_large
 from engine.codegen.spelling import flag, identifier, local
 from engine.codegen.statements import WITHIN
 from engine.ir import nodes as n
@@ -40,7 +39,6 @@ _DECOMPOSE = re.compile(
     r"|rotation_t|swap_columns|orthogonal_columns|first_axes|jacobi_sweeps)\b"
 )
 _TRIG = re.compile(r"eng::(sin|cos|tan)\(")
-SHORT = 60  # operations of a kernel that may be compiled once more
 APART = True  # tests change it: whether there is a loop for arrays that share no memory
 
 
@@ -56,25 +54,23 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     e.guards = guards_of(fn, e.facts) if apart else None
     e.room = room_of(e, known)
     out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e, apart)]
-    blocks, far = list[str](), tuple[tuple[str, Place], ...]()
+    blocks, far = list[str](), False
     lends = apart and loans.can_lend(fn, e.facts[id(fn)], known)
     if apart:
-        out += _run(e, apart, flat=True) if _in_place(e) else []
         blocks, width = lanes.function(e)
-        far = () if blocks else streams.streams(e, known)
+        far = lends and not blocks and streams.streams(e, known)
         guarded = e.guards is not None and not runs_down(e, known)
         what = None if blocks or far or known.sums else beforehand.beforehand(e, guarded)
         if what is not None:
             within = [] if e.guards is None else [f"const bool {WITHIN}"]
             out += beforehand.functions(e, what, within)
-        out += _run_apart(e, known, far, what)
+        out += _run_apart(e, known, what)
     if blocks:
         out += blocks + lanes.run(e, width, *_apart(e))
-    out += _go(e, known, bool(blocks), bool(far)) if apart else []
-    entry = _entry(e, symbol, known, apart, bool(blocks), bool(far))
+    out += _go(e, known, bool(blocks)) if apart else []
+    entry = _entry(e, symbol, known, apart, bool(blocks), far)
     text = "\n".join([*out, "}", *entry]) + "\n"
-    names = [*_headers(fn, text, bool(blocks)), *([loans.HEADER] if lends else []),
-             *([streams.HEADER] if far else [])]  # fmt: skip
+    names = [*_headers(fn, text, bool(blocks)), *([loans.HEADER] if lends else [])]
     return "".join(f'#include "{name}"\n' for name in names) + text
 
 
@@ -98,32 +94,16 @@ def only(pointer: str) -> str:
     return f"unsigned char* ENG_ONLY {pointer}"
 
 
-def _run(e: Emitter, apart: bool, flat: bool = False) -> list[str]:
-    """The loop over threads, for any arrays, or for any contiguous ones.
-
-    apart: there is another one for most launches. flat: arrays are contiguous, but may be one.
-    """
+def _run(e: Emitter, apart: bool) -> list[str]:
+    """The loop over threads, for any arrays. apart: there is another one for most launches."""
     offsets = arg_offsets([p.type for p in e.fn.params])
     args = []
     for p, at in zip(e.fn.params, offsets, strict=False):
-        kind = e.type(p.type)
-        kind = f"{kind[:-1]},true>" if flat and isinstance(p.type, ArrayType) else kind
-        args.append(f"    auto {local(p)} = eng::arg<{kind}>(args, {at});")
+        args.append(f"    auto {local(p)} = eng::arg<{e.type(p.type)}>(args, {at});")
     if e.fn.watch:
         args.append(f"    auto watch = eng::arg<eng::watch_t*>(args, {offsets[-1]});")
-    name = "run_flat" if flat else "run"
-    head = f"static void {name}(const unsigned char* args, eng_launch* L) {{"
-    return [head, *args, *loop(e, PLAIN, scalar=apart and not flat), "}"]
-
-
-def _in_place(e: Emitter) -> bool:
-    """Whether launches in place (one array is read and written by two names) are worth a loop.
-
-    Compilers make vector code of it that looks where arrays are.
-    """
-    fn, facts = e.fn, e.facts[id(e.fn)]
-    short = weight_of(fn) <= SHORT and not any(s.NESTED for s in n.walk(fn.body))
-    return short and not fn.adjoints and bool(facts.written) and len(facts.touched) > 1
+    head = "static void run(const unsigned char* args, eng_launch* L) {"
+    return [head, *args, *loop(e, PLAIN, scalar=apart), "}"]
 
 
 def _apart(e: Emitter) -> tuple[list[str], list[str]]:
@@ -141,20 +121,17 @@ def _apart(e: Emitter) -> tuple[list[str], list[str]]:
     return pointers, args
 
 
-def _run_apart(
-    e: Emitter, known: Loops, far: Sequence[tuple[str, Place]], what: Beforehand | None
-) -> list[str]:
+def _run_apart(e: Emitter, known: Loops, what: Beforehand | None) -> list[str]:
     """The same for contiguous arrays of which none that is written shares memory with another.
 
-    far: arrays that may be too large for caches. what: what is evaluated beforehand.
+    what: what is evaluated beforehand.
     """
     pointers, args = _apart(e)
     head = f"const unsigned char* args, eng_launch* L,\n    {', '.join(map(only, pointers))}"
-    head += ", bool vast" if far else ""
     return [
         f"ENG_ALONE void run_apart({head}) {{",
         *args,
-        *loop(e, known, streams=far, guarded=True, what=what),
+        *loop(e, known, guarded=True, what=what),
         "}",
     ]
 
@@ -165,13 +142,13 @@ def _given(e: Emitter) -> str:
     return ", ".join(f"eng::data(args, {at})" for _, at in places)
 
 
-def _go(e: Emitter, known: Loops, blocks: bool, far: bool) -> list[str]:
+def _go(e: Emitter, known: Loops, blocks: bool) -> list[str]:
     """Runs threads for contiguous arrays that share no memory."""
     given = _given(e)
     return [
         "ENG_ALONE void go(const unsigned char* args, eng_launch* L) {",
         *(_blocks(given, known) if blocks else []),
-        f"    run_apart(args, L, {given}{', false' if far else ''});",
+        f"    run_apart(args, L, {given});",
         "}",
     ]
 
@@ -196,37 +173,21 @@ def _entry(
             extents.append(f"        eng::extent({array}, eng::use_{use}),")
     rest = f" && L->ndim == {facts.axes}" if known.any_order or known.sums else ""
     lends = loans.can_lend(e.fn, facts, known)
+    vast = f"if (eng::lend_vast(args, L, arrays, how, {streams.VAST})) return;"
     return [
         *out,
         "    const eng::extent_t arrays[] = {",
         *extents,
         "    };",
-        *(
-            [
-                f"    if (eng::is_vast(arrays, {streams.VAST}) && eng::apart(arrays){rest})",
-                f"        return ns_{symbol}::run_apart(args, L, {_given(e)}, true);",
-            ]
-            if far
-            else []
-        ),
-        f"    if (eng::apart(arrays){rest}) return ns_{symbol}::go(args, L);",
-        *(_flat(e, symbol) if _in_place(e) else []),
-        *(loans.run(e, symbol, known, blocks) if lends else []),
+        *(loans.how(e, symbol, known, blocks, far) if lends else []),
+        f"    if (eng::apart(arrays){rest}) {{",
+        *([f"        {vast}"] if far else []),
+        f"        return ns_{symbol}::go(args, L);",
+        "    }",
+        *(["    if (eng::lend(args, L, arrays, how)) return;"] if lends else []),
         f"    ns_{symbol}::run(args, L);",
         "}",
     ]
-
-
-def _flat(e: Emitter, symbol: str) -> list[str]:
-    """Runs the threads of a launch whose arrays are contiguous and may be one."""
-    offsets = arg_offsets([p.type for p in e.fn.params])
-    tests = [
-        f"eng::is_flat(eng::arg<{e.type(p.type)}>(args, {at}))"
-        for p, at in zip(e.fn.params, offsets, strict=False)
-        if isinstance(p.type, ArrayType)
-    ]
-    joined = "\n        && ".join(tests)
-    return [f"    if ({joined})", f"        return ns_{symbol}::run_flat(args, L);"]
 
 
 def _blocks(given: str, known: Loops) -> list[str]:

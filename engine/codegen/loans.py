@@ -1,4 +1,6 @@
-"""Writes how launches run of which some arrays are not contiguous: see `native/cpu/lend.h`."""
+"""Writes how launches run of which some arrays are not contiguous, or large, or one that is read
+and written by two names: see `native/cpu/lend.h`.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ def table(e: Emitter, known: Loops) -> list[str]:
         extra = AHEAD if p.name in more else 0
         box = loans.get(p.name, ())
         along = ", ".join(f"{{{axis}, {low}, {high}, {extra}}}" for axis, low, high in box)
-        flags = ", ".join(map(flag, (bool(box), p.name in facts.written, _is_sure(fn, p))))
+        told = (bool(box), p.name in facts.written, _is_sure(fn, p), _is_early(fn, p))
+        flags = ", ".join(map(flag, told))
         out.append(f"        {{{at}, {p.type.ndim}, {p.type.element.size}, {flags}, {{{along}}}}},")
     return out
 
@@ -46,20 +49,45 @@ def _is_sure(fn: n.Function, array: n.Var) -> bool:
     return any(s.array == array and not s.path for s in writes)
 
 
+def _is_early(fn: n.Function, array: n.Var) -> bool:
+    """Whether a thread only loads from an array, all of it before it writes to any."""
+    if fn.adjoints or any(
+        isinstance(w, (n.Store, n.Atomic))
+        for s in n.walk(fn.body) if isinstance(s, (n.For, n.While))
+        for b in n.blocks_of(s) for w in n.walk(b)
+    ):  # fmt: skip
+        return False
+    wrote = False
+    for s in n.walk(fn.body):
+        if isinstance(s, n.Load) and s.array == array:
+            if wrote:
+                return False
+        elif array in n.uses_of(s) or getattr(s, "array", None) == array:
+            return False
+        wrote = wrote or (not isinstance(s, n.Load) and _touches(s))
+    return True
+
+
+def _touches(s: n.Stmt) -> bool:
+    """Whether a statement may write to an array."""
+    given = any(isinstance(a.type, ArrayType) for a in n.uses_of(s))
+    return isinstance(s, (n.Store, n.Atomic)) or given
+
+
 def _looked_at_ahead(fn: n.Function) -> set[str]:
     """Arrays of which a thread looks at elements of others, to ask for what they need."""
     found = ahead(fn)
     return {s.array.name for s in n.walk(fn.body) if isinstance(s, n.Load) and id(s) in found}
 
 
-def run(e: Emitter, symbol: str, known: Loops, blocks: bool) -> list[str]:
-    """The branch of an entry point that lends."""
+def how(e: Emitter, symbol: str, known: Loops, blocks: bool, far: bool) -> list[str]:
+    """What an entry point says of a kernel to what lends. far: whether results may be streamed."""
     facts, params = e.facts[id(e.fn)], [p.type for p in e.fn.params]
     down = bool(e.fn.adjoints) if blocks else runs_down(e, known)
     count = len(touched_arrays(e.fn, facts))
     work = operations(e.fn.body, calls=True)
     few, words = max(FEW // max(work, 1), 1), int(min(work / WORD, 2**30))
-    flags = f"{few}, {words}, eng::sums_{_sums(e, known)}, {flag(down)}"
+    flags = f"{few}, {words}, eng::sums_{_sums(e, known)}, {flag(down)}, {flag(far)}"
     size = arg_offsets(params)[-1]
     return [
         "    static const eng::loan_t loans[] = {",
@@ -67,7 +95,6 @@ def run(e: Emitter, symbol: str, known: Loops, blocks: bool) -> list[str]:
         "    };",
         f"    static const eng::lender_t how{{loans, {count}, {size}, {facts.axes}, {flags},",
         f"        ns_{symbol}::go, ns_{symbol}::run}};",
-        "    if (eng::lend(args, L, arrays, how)) return;",
     ]
 
 

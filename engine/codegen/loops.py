@@ -67,14 +67,13 @@ def spans_of(e: Emitter, known: Loops) -> set[str]:
 
 
 def loop(
-    e: Emitter, known: Loops, scalar: bool = False, streams: Sequence[tuple[str, Place]] = (),
-    guarded: bool = False, what: Beforehand | None = None,
+    e: Emitter, known: Loops, scalar: bool = False, guarded: bool = False,
+    what: Beforehand | None = None,
 ) -> list[str]:  # fmt: skip
     """The body of a function that runs threads; arguments have the names of parameters.
 
-    scalar: it is not to be vectorised. streams: arrays that may go out by whole lines, and what
-    of them threads write. guarded: it leaves out threads that do nothing, where it goes up. what:
-    what blocks of threads evaluate beforehand.
+    scalar: it is not to be vectorised. guarded: it leaves out threads that do nothing, where it
+    goes up. what: what blocks of threads evaluate beforehand.
     """
     facts = e.facts[id(e.fn)]
     adjoint, down = bool(e.fn.adjoints), runs_down(e, known)
@@ -87,10 +86,6 @@ def loop(
     out.append("    const int64_t begin = L->begin, end = L->end;")
     out += [f"    {line}" for line in sums.before()]
     args = [sums.argument(p) if p.name in sums.places else local(p) for p in e.fn.params]
-    if streams:
-        args = [f"near_{identifier(p.name)}" if p.name in dict(streams) else local(p)
-                for p in e.fn.params]  # fmt: skip
-        out += [f"    {line}" for line in _near(e, streams)]
     guards = e.guards if guarded and not down else None
     within = [] if e.guards is None else [flag(guards is not None)]
     numbered = facts.axes > 0 and LINEAR in facts.tids
@@ -121,7 +116,7 @@ def loop(
         lines = [f"for ({head}) {{ {call} }}"]
     else:
         left_out = [] if guards is None else _left_out(e, guards)
-        row_of = _streamed(e, streams, call) if streams else None
+        row_of = None
         if what is not None:
             x = f"k{facts.axes - 1}"
             ends = ["if (ctx.error) break;"] if facts.context else []
@@ -133,38 +128,7 @@ def loop(
     out += [f"    {line}" for line in (*lines, *sums.after())]
     if facts.context:
         out.append("    eng::leave(L, ctx);")
-    if streams:
-        out.append("    if (vast) eng::stream_end();")
     return out
-
-
-def _near(e: Emitter, streams: Sequence[tuple[str, Place]]) -> list[str]:
-    """Memory that stays near, for arrays that go out by whole lines."""
-    params = {p.name: p for p in e.fn.params}
-    return [
-        f"alignas(64) {_element(params[name])} own_{identifier(name)}[eng::stream_threads];"
-        for name, _ in streams
-    ]
-
-
-def _streamed(e: Emitter, streams: Sequence[tuple[str, Place]], call: str) -> list[str]:
-    """The loop over the threads of a row, some at a time where arrays go out by whole lines."""
-    x = e.facts[id(e.fn)].axes - 1
-    params = {p.name: p for p in e.fn.params}
-    at = {name: _at(params[name], place, {x: "at"}) for name, place in streams}
-    first = at[streams[0][0]]
-    out = [
-        "for (int64_t at = first, some; at < stop; at += some) {",
-        f"    some = vast ? eng::stream_some({first}, stop - at) : stop - at;",
-    ]
-    for name, there in at.items():
-        near, own = f"near_{identifier(name)}", f"own_{identifier(name)}"
-        array = local(params[name])
-        out.append(f"    const auto {near} = vast ? eng::aside({array}, {there}, {own}) : {array};")
-    out.append(f"    for (int64_t k{x} = at; k{x} < at + some; ++k{x}) {{ {call} }}")
-    for name, there in at.items():
-        out.append(f"    if (vast) eng::stream({there}, own_{identifier(name)}, some);")
-    return [*out, "}"]
 
 
 def _linear(facts: Facts, down: bool) -> str:

@@ -25,6 +25,15 @@ def weight_of(fn: n.Function) -> int:
     return sum(weight(f.body) for f in (*n.callees(fn), fn))
 
 
+def expanded_of(fn: n.Function) -> int:
+    """The weight of a kernel where each call is what it calls."""
+    weights: dict[int, int] = {}
+    for f in (*n.callees(fn), fn):
+        calls = sum(weights[id(s.func)] for s in n.walk(f.body) if isinstance(s, n.Call))
+        weights[id(f)] = weight(f.body) + calls
+    return weights[id(fn)]
+
+
 def is_large(fn: n.Function) -> bool:
     """Whether a kernel, with what it calls, is so long that compile time is what counts."""
     return weight_of(fn) > LARGE

@@ -86,7 +86,54 @@ def parts_of(a: V, b: F, c: V):
     c[i][2] += a[i][2]
 
 
-KERNELS = [*loops.KERNELS, around, turned, scattered, rows, pulled, won, parts_of]
+@wp.kernel
+def late(x: F, y: F, z: F):
+    """Reads what it may have written by another name."""
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+    if z[i] > 0.0:
+        y[i] += z[i]
+
+
+@wp.kernel
+def again(x: F, y: F):
+    """The same in a loop."""
+    i = wp.tid()
+    for _k in range(3):
+        y[i] = 0.5 * x[i] + 1.0
+
+
+@wp.kernel
+def doubled(x: F, y: F, z: F):
+    """One element of what is read, two of what is written."""
+    i = wp.tid()
+    v = wp.sin(x[i])
+    y[i] = v
+    z[i] = v * v
+
+
+@wp.kernel
+def across(a: F2, b: F2):
+    i, j = wp.tid()
+    b[i, j] = a[i, j] * 2.0 - 1.0
+
+
+@wp.kernel
+def mirrored(a: F2, b: F2):
+    i, j = wp.tid()
+    if i < a.shape[1] and j < a.shape[0]:
+        b[i, j] = a[j, i]
+
+
+@wp.kernel
+def next_to(x: F, y: F):
+    i = wp.tid()
+    if i + 1 < x.shape[0]:
+        y[i] = x[i + 1]
+
+
+IN_PLACE = [late, again, doubled, across, mirrored, next_to]
+KERNELS = [*loops.KERNELS, around, turned, scattered, rows, pulled, won, parts_of, *IN_PLACE]
 
 
 @contextmanager
@@ -176,7 +223,41 @@ def overlapping(arrays: Any) -> list[Any]:
     return out
 
 
+def first_and_last(arrays: Any) -> list[Any]:
+    """One array by two names, where the types are one; the others apart."""
+    found = packed(arrays)
+    return [*found[:-1], found[0] if arrays[0] == arrays[-1] else found[-1]]
+
+
+def first_two(arrays: Any) -> list[Any]:
+    found = packed(arrays)
+    return [found[0], *(found[:1] if arrays[:1] == arrays[1:2] else found[1:2]), *found[2:]]
+
+
+def behind(arrays: Any) -> list[Any]:
+    """Contiguous arrays that begin one element after the other, of those of one shape and type."""
+    bases, seen, out = dict[Any, Any](), dict[Any, int](), []
+    for s, inner, t in arrays:
+        kind = s, inner, t
+        count = int(np.prod(s))
+        base = bases.setdefault(kind, memory((count + len(arrays), *inner), t))
+        k = seen[kind] = seen.get(kind, -1) + 1
+        out.append(base[k : k + count].reshape(*s, *inner))
+    return out
+
+
+def same_columns(arrays: Any) -> list[Any]:
+    """All of one shape are one array, which is not contiguous."""
+    found: dict[Any, Any] = {}
+    return [found.setdefault(a, c) for a, c in zip(arrays, loops.columns(arrays), strict=True)]
+
+
 LAYOUTS: list[Layout] = [
+    loops.the_same,
+    first_and_last,
+    first_two,
+    behind,
+    same_columns,
     loops.strided,
     loops.one_strided,
     last_strided,
@@ -199,9 +280,10 @@ def test_lent_memory_changes_nothing(kernel: Any, layout: Layout) -> None:
             assert ran(forms, 0, n, layout) == ran(forms, 1, n, layout), n
 
 
-@pytest.mark.parametrize("layout", [loops.strided, loops.columns, interleaved])
+@pytest.mark.parametrize("layout", [loops.strided, loops.columns, interleaved, first_and_last])
 @pytest.mark.parametrize("kernel", [loops.saxpy, loops.crossed, loops.saved, around, scattered,
-                                    pulled, parts_of], ids=lambda k: k.key)  # fmt: skip
+                                    pulled, parts_of, late, again, doubled, next_to],
+                         ids=lambda k: k.key)  # fmt: skip
 def test_nor_do_many_blocks_of_threads(kernel: Any, layout: Layout) -> None:
     forms = compiled()[kernel.key]
     assert ran(forms, 0, 20_011, layout) == ran(forms, 1, 20_011, layout)
@@ -211,7 +293,8 @@ def test_nor_do_many_blocks_of_threads(kernel: Any, layout: Layout) -> None:
 @pytest.mark.parametrize("kernel", [k for k in KERNELS if k is not won], ids=lambda k: k.key)
 def test_nor_do_parts(kernel: Any, threads: int) -> None:
     forms = compiled()[kernel.key]
-    for layout in (loops.strided, last_strided, loops.fields, loops.columns):
+    for layout in (loops.strided, last_strided, loops.fields, loops.columns, loops.the_same,
+                   first_and_last):  # fmt: skip
         whole = ran(forms, 1, 1001, layout)
         with cut(threads):
             assert ran(forms, 0, 1001, layout) == whole, layout.__name__
@@ -231,6 +314,12 @@ def test_where_memory_is_lent() -> None:
         assert lent[layout] >= {"turned", "neighbours"}
     assert "saxpy" in lent[spread] and "saxpy" not in lent[overlapping]
     assert "shifting" not in lent[loops.strided]
+    for layout in (first_and_last, same_columns):
+        assert lent[layout] >= {"saxpy", "across"}, layout
+    assert "saxpy" in lent[loops.the_same] and "doubled" in lent[first_two]
+    for layout in (loops.the_same, first_and_last, same_columns):
+        assert not lent[layout] & {"late", "again", "mirrored", "next_to", "doubled"} - {"doubled"}
+    assert not lent[behind] & {k.key.rpartition(".")[2] for k in IN_PLACE}
 
 
 def _lends(kernel: Any, layout: Layout) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from engine import config
 from engine.codegen import headers
-from engine.codegen.outline import LARGE, weight_of
+from engine.codegen.outline import LARGE, expanded_of, weight_of
 from engine.codegen.spelling import identifier
 from engine.compile.backend import Entry
 from engine.compile.cache import Cache, open_cache
@@ -33,6 +33,8 @@ _BATCH_CHARS = 8_000
 _MOST_CHARS = 300_000
 # Scalar operations of a kernel from which on the compiler may do as little as it can.
 HUGE = 5_000
+# The same where every call is what it calls: clang would inline all of them, and not end.
+DEEP = 100_000
 
 
 def compile_functions(fns: Sequence[Function]) -> list[Entry]:
@@ -73,7 +75,7 @@ class _Unit:
         self.made_for = (toolchain, config.precise_math)
         self.text = text(fn, _SYMBOL)
         size = weight_of(fn)
-        self.level = (size > LARGE) + (size > HUGE)
+        self.level = (size > LARGE or expanded_of(fn) > DEEP) + (size > HUGE)
         precise = "precise" if config.precise_math else ""
         parts = (self.text, headers.hash_of(headers.CPU), toolchain.key, precise)
         self.key = hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -67,13 +67,15 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_reads),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 24), eng::use_alone),
     };
-    if (eng::apart(arrays) && L->ndim == 1) return ns_primal::go(args, L);
     static const eng::loan_t loans[] = {
-        {0, 1, 4, false, false, false, {}},
-        {24, 1, 4, true, true, true, {{0, 0, 0, 0}}},
+        {0, 1, 4, false, false, false, false, {}},
+        {24, 1, 4, true, true, true, false, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 2, 48, 1, 12, 40, eng::sums_none, false,
+    static const eng::lender_t how{loans, 2, 48, 1, 12, 40, eng::sums_none, false, false,
         ns_primal::go, ns_primal::run};
+    if (eng::apart(arrays) && L->ndim == 1) {
+        return ns_primal::go(args, L);
+    }
     if (eng::lend(args, L, arrays, how)) return;
     ns_primal::run(args, L);
 }
@@ -240,14 +242,16 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 48), eng::use_writes),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 72), eng::use_alone),
     };
-    if (eng::apart(arrays) && L->ndim == 1) return ns_adjoint::go(args, L);
     static const eng::loan_t loans[] = {
-        {0, 1, 4, false, false, false, {}},
-        {48, 1, 4, false, true, false, {}},
-        {72, 1, 4, true, true, true, {{0, 0, 0, 0}}},
+        {0, 1, 4, false, false, false, false, {}},
+        {48, 1, 4, false, true, false, false, {}},
+        {72, 1, 4, true, true, true, false, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 3, 96, 1, 4, 119, eng::sums_block, true,
+    static const eng::lender_t how{loans, 3, 96, 1, 4, 119, eng::sums_block, true, false,
         ns_adjoint::go, ns_adjoint::run};
+    if (eng::apart(arrays) && L->ndim == 1) {
+        return ns_adjoint::go(args, L);
+    }
     if (eng::lend(args, L, arrays, how)) return;
     ns_adjoint::run(args, L);
 }

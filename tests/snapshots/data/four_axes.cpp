@@ -34,20 +34,6 @@ static void run(const unsigned char* args, eng_launch* L) {
         for (int64_t k3 = first; k3 < stop; ++k3) { ENG_SCALAR; thread(v_x, v_out, k0, k1, k2, k3); }
     }
 }
-static void run_flat(const unsigned char* args, eng_launch* L) {
-    auto v_x = eng::arg<eng::array_t<float,4,true>>(args, 0);
-    auto v_out = eng::arg<eng::array_t<float,4,true>>(args, 72);
-    const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[4];
-        n = eng::row<4>(L, row, c);
-        const int64_t k0 = c[0];
-        const int64_t k1 = c[1];
-        const int64_t k2 = c[2];
-        const int64_t first = c[3], stop = first + n;
-        for (int64_t k3 = first; k3 < stop; ++k3) { thread(v_x, v_out, k0, k1, k2, k3); }
-    }
-}
 template <bool near, class A_x, class A_out>
 ENG_INLINE void before(A_x v_x, A_out v_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3, float& g0, int32_t& far) {
     const int32_t v_t = int32_t(k0);
@@ -109,16 +95,15 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,4>>(args, 0), eng::use_reads),
         eng::extent(eng::arg<eng::array_t<float,4>>(args, 72), eng::use_alone),
     };
-    if (eng::apart(arrays) && L->ndim == 4) return ns_primal::go(args, L);
-    if (eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 0))
-        && eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 72)))
-        return ns_primal::run_flat(args, L);
     static const eng::loan_t loans[] = {
-        {0, 4, 4, true, false, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
-        {72, 4, 4, true, true, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
+        {0, 4, 4, true, false, false, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
+        {72, 4, 4, true, true, true, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 2, 144, 4, 68, 7, eng::sums_none, false,
+    static const eng::lender_t how{loans, 2, 144, 4, 68, 7, eng::sums_none, false, false,
         ns_primal::go, ns_primal::run};
+    if (eng::apart(arrays) && L->ndim == 4) {
+        return ns_primal::go(args, L);
+    }
     if (eng::lend(args, L, arrays, how)) return;
     ns_primal::run(args, L);
 }
@@ -231,14 +216,16 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,4>>(args, 144), eng::use_alone),
         eng::extent(eng::arg<eng::array_t<float,4>>(args, 216), eng::use_alone),
     };
-    if (eng::apart(arrays) && L->ndim == 4) return ns_adjoint::go(args, L);
     static const eng::loan_t loans[] = {
-        {0, 4, 4, true, false, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
-        {144, 4, 4, true, true, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
-        {216, 4, 4, true, true, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
+        {0, 4, 4, true, false, false, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
+        {144, 4, 4, true, true, true, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
+        {216, 4, 4, true, true, true, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 3, 288, 4, 65, 7, eng::sums_none, false,
+    static const eng::lender_t how{loans, 3, 288, 4, 65, 7, eng::sums_none, false, false,
         ns_adjoint::go, ns_adjoint::run};
+    if (eng::apart(arrays) && L->ndim == 4) {
+        return ns_adjoint::go(args, L);
+    }
     if (eng::lend(args, L, arrays, how)) return;
     ns_adjoint::run(args, L);
 }

@@ -20,17 +20,6 @@ static void run(const unsigned char* args, eng_launch* L) {
         for (int64_t k0 = first; k0 < stop; ++k0) { ENG_SCALAR; thread(v_x, v_factor, k0); }
     }
 }
-static void run_flat(const unsigned char* args, eng_launch* L) {
-    auto v_x = eng::arg<eng::array_t<float,1,true>>(args, 0);
-    auto v_factor = eng::arg<eng::array_t<float,1,true>>(args, 24);
-    const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
-        const int64_t first = c[0], stop = first + n;
-        for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_factor, k0); }
-    }
-}
 ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_factor) {
     auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
@@ -53,16 +42,15 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_alone),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 24), eng::use_reads),
     };
-    if (eng::apart(arrays) && L->ndim == 1) return ns_primal::go(args, L);
-    if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
-        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24)))
-        return ns_primal::run_flat(args, L);
     static const eng::loan_t loans[] = {
-        {0, 1, 4, true, true, true, {{0, 0, 0, 0}}},
-        {24, 1, 4, true, false, false, {{0, 0, 0, 0}}},
+        {0, 1, 4, true, true, true, false, {{0, 0, 0, 0}}},
+        {24, 1, 4, true, false, false, true, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 2, 48, 1, 750, 0, eng::sums_none, false,
+    static const eng::lender_t how{loans, 2, 48, 1, 750, 0, eng::sums_none, false, false,
         ns_primal::go, ns_primal::run};
+    if (eng::apart(arrays) && L->ndim == 1) {
+        return ns_primal::go(args, L);
+    }
     if (eng::lend(args, L, arrays, how)) return;
     ns_primal::run(args, L);
 }
@@ -97,24 +85,6 @@ static void run(const unsigned char* args, eng_launch* L) {
     }
     eng::leave(L, ctx);
 }
-static void run_flat(const unsigned char* args, eng_launch* L) {
-    auto v_x = eng::arg<eng::array_t<float,1,true>>(args, 0);
-    auto v_factor = eng::arg<eng::array_t<float,1,true>>(args, 24);
-    eng::ctx_t ctx = eng::enter(L);
-    const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
-        n = eng::least(n, 64);
-        eng::reserve_frames(ctx, n * 16);
-        if (ctx.error) break;
-        const int64_t first = c[0], stop = first + n;
-        for (int64_t k0 = first; k0 < stop; ++k0) { thread(ctx, v_x, v_factor, k0); eng::close_sure(ctx); if (ctx.error) break; }
-        eng::check_frames(ctx);
-        if (ctx.error) break;
-    }
-    eng::leave(L, ctx);
-}
 ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_factor) {
     auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
@@ -144,16 +114,15 @@ ENG_EXPORT void recorded(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_alone),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 24), eng::use_reads),
     };
-    if (eng::apart(arrays) && L->ndim == 1) return ns_recorded::go(args, L);
-    if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
-        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24)))
-        return ns_recorded::run_flat(args, L);
     static const eng::loan_t loans[] = {
-        {0, 1, 4, true, true, true, {{0, 0, 0, 0}}},
-        {24, 1, 4, true, false, false, {{0, 0, 0, 0}}},
+        {0, 1, 4, true, true, true, false, {{0, 0, 0, 0}}},
+        {24, 1, 4, true, false, false, true, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 2, 48, 1, 750, 0, eng::sums_none, false,
+    static const eng::lender_t how{loans, 2, 48, 1, 750, 0, eng::sums_none, false, false,
         ns_recorded::go, ns_recorded::run};
+    if (eng::apart(arrays) && L->ndim == 1) {
+        return ns_recorded::go(args, L);
+    }
     if (eng::lend(args, L, arrays, how)) return;
     ns_recorded::run(args, L);
 }
@@ -216,6 +185,8 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 48), eng::use_alone),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 72), eng::use_alone),
     };
-    if (eng::apart(arrays) && L->ndim == 1) return ns_adjoint::go(args, L);
+    if (eng::apart(arrays) && L->ndim == 1) {
+        return ns_adjoint::go(args, L);
+    }
     ns_adjoint::run(args, L);
 }

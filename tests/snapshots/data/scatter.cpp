@@ -28,18 +28,6 @@ static void run(const unsigned char* args, eng_launch* L) {
         for (int64_t k0 = first; k0 < stop; ++k0) { ENG_SCALAR; thread(v_x, v_bin, v_out, k0); }
     }
 }
-static void run_flat(const unsigned char* args, eng_launch* L) {
-    auto v_x = eng::arg<eng::array_t<float,1,true>>(args, 0);
-    auto v_bin = eng::arg<eng::array_t<int32_t,1,true>>(args, 24);
-    auto v_out = eng::arg<eng::array_t<float,1,true>>(args, 48);
-    const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
-        const int64_t first = c[0], stop = first + n;
-        for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_bin, v_out, k0); }
-    }
-}
 ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_bin, unsigned char* ENG_ONLY d_out) {
     auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
@@ -64,18 +52,16 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<int32_t,1>>(args, 24), eng::use_reads),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 48), eng::use_writes),
     };
-    if (eng::apart(arrays) && L->ndim == 1) return ns_primal::go(args, L);
-    if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
-        && eng::is_flat(eng::arg<eng::array_t<int32_t,1>>(args, 24))
-        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 48)))
-        return ns_primal::run_flat(args, L);
     static const eng::loan_t loans[] = {
-        {0, 1, 4, true, false, false, {{0, 0, 0, 0}}},
-        {24, 1, 4, true, false, false, {{0, 0, 0, 16}}},
-        {48, 1, 4, false, true, true, {}},
+        {0, 1, 4, true, false, false, true, {{0, 0, 0, 0}}},
+        {24, 1, 4, true, false, false, true, {{0, 0, 0, 16}}},
+        {48, 1, 4, false, true, true, false, {}},
     };
-    static const eng::lender_t how{loans, 3, 72, 1, 375, 1, eng::sums_block, false,
+    static const eng::lender_t how{loans, 3, 72, 1, 375, 1, eng::sums_block, false, false,
         ns_primal::go, ns_primal::run};
+    if (eng::apart(arrays) && L->ndim == 1) {
+        return ns_primal::go(args, L);
+    }
     if (eng::lend(args, L, arrays, how)) return;
     ns_primal::run(args, L);
 }
@@ -138,15 +124,17 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 72), eng::use_alone),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 96), eng::use_reads),
     };
-    if (eng::apart(arrays) && L->ndim == 1) return ns_adjoint::go(args, L);
     static const eng::loan_t loans[] = {
-        {0, 1, 4, true, false, false, {{0, 0, 0, 0}}},
-        {24, 1, 4, true, false, false, {{0, 0, 0, 0}}},
-        {72, 1, 4, true, true, true, {{0, 0, 0, 0}}},
-        {96, 1, 4, false, false, false, {}},
+        {0, 1, 4, true, false, false, false, {{0, 0, 0, 0}}},
+        {24, 1, 4, true, false, false, false, {{0, 0, 0, 0}}},
+        {72, 1, 4, true, true, true, false, {{0, 0, 0, 0}}},
+        {96, 1, 4, false, false, false, false, {}},
     };
-    static const eng::lender_t how{loans, 4, 120, 1, 300, 1, eng::sums_none, false,
+    static const eng::lender_t how{loans, 4, 120, 1, 300, 1, eng::sums_none, false, false,
         ns_adjoint::go, ns_adjoint::run};
+    if (eng::apart(arrays) && L->ndim == 1) {
+        return ns_adjoint::go(args, L);
+    }
     if (eng::lend(args, L, arrays, how)) return;
     ns_adjoint::run(args, L);
 }

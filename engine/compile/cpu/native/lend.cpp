@@ -1,9 +1,10 @@
-// Runs launches of which some arrays are not contiguous: see lend.h.
+// Runs launches of which some arrays are not contiguous, or one, or vast: see lend.h.
 #include <stdlib.h>
 #include <string.h>
 
 #include "grid.h"
 #include "lend.h"
+#include "lines.h"
 #include "sums.h"
 
 namespace {
@@ -55,11 +56,16 @@ template <int S, bool BACK>
 void copy_plane(unsigned char* far, int64_t far_n, int64_t far_m, unsigned char* near,
                 int64_t near_n, int64_t n, int64_t m, bool by_column) {
     if (!by_column) {
-        for (int64_t i = 0; i < n; ++i, far += far_n, near += near_n)
+        for (int64_t i = 0; i < n; ++i, far += far_n, near += near_n) {
+            if (far_m == S) {
+                memcpy(BACK ? far : near, BACK ? near : far, size_t(m * S));
+                continue;
+            }
             for (int64_t j = 0; j < m; ++j) {
                 if (BACK) memcpy(far + j * far_m, near + j * S, S);
                 else memcpy(near + j * S, far + j * far_m, S);
             }
+        }
         return;
     }
     for (int64_t at = 0; at < n; at += strip) {
@@ -158,6 +164,23 @@ void bring_changes(const lent_t& a) {
     }
 }
 
+// Brings what was written to memory that nobody reads soon.
+void stream(const lent_t& a) {
+    const int last = a.loan->axes - 1;
+    int64_t i[4] = {};
+    for (;;) {
+        unsigned char *far = a.far, *near = a.near;
+        for (int d = 0; d < last; ++d) far += i[d] * a.steps[d], near += i[d] * a.pitch[d];
+        stream_bytes(far, near, a.count[last] * a.loan->size);
+        int d = last - 1;
+        for (; d >= 0; --d) {
+            if (++i[d] < a.count[d]) break;
+            i[d] = 0;
+        }
+        if (d < 0) return;
+    }
+}
+
 // What an argument says of an array.
 void look(const unsigned char* args, const loan_t& loan, int64_t* shape, int64_t* steps) {
     memcpy(shape, args + loan.at + 8, 8 * size_t(loan.axes));
@@ -201,9 +224,25 @@ bool interleave(const unsigned char* args, const loan_t& a, const loan_t& b) {
     return by >= b.size && by + a.size <= g;
 }
 
+// Whether a thread has the same element of both arrays, and of no other elements any.
+bool are_one(const unsigned char* args, const loan_t& a, const loan_t& b) {
+    if (!a.lends || !b.lends || a.size != b.size || a.axes != b.axes) return false;
+    if (data(args, a.at) != data(args, b.at)) return false;
+    int64_t shape[2][4], steps[2][4];
+    look(args, a, shape[0], steps[0]);
+    look(args, b, shape[1], steps[1]);
+    for (int d = 0; d < a.axes; ++d) {
+        const along_t &x = a.along[d], &y = b.along[d];
+        if (x.axis != y.axis || x.low != x.high || y.low != y.high || x.low != y.low) return false;
+        if (x.more || y.more || shape[0][d] != shape[1][d]) return false;
+        if (shape[0][d] > 1 && steps[0][d] != steps[1][d]) return false;
+    }
+    return true;
+}
+
 // Bytes that are lent at once; for `strip` rows of the grid, and for threads that must not be cut,
 // at most. Sums run over blocks of so many threads, or less.
-constexpr int64_t room = 1 << 15, tall = 1 << 22, most = 1 << 28, block = 256;
+constexpr int64_t room = 1 << 15, near_by = 1 << 14, tall = 1 << 22, most = 1 << 28, block = 256;
 
 class Lender {
   public:
@@ -215,27 +254,36 @@ class Lender {
         const int64_t width = L->dim[how.axes - 1];
         if ((end - begin < how.few && !how.sums) || end <= begin || how.count > 64 || how.bytes > int64_t(sizeof(own))) return false;
         int64_t each = 0, bytes = 0;
-        bool turned = false;
+        bool turned = false, twice[64] = {};  // arrays that are written by another name, too
+        vast = how.streams;
         for (int64_t k = 0; k < how.count; ++k) {
-            const loan_t& loan = how.loans[k];
+            vast = vast && arrays[k].usable;
             for (int64_t j = 0; j < k; ++j) {
                 const extent_t &a = arrays[k], &b = arrays[j];
-                if ((a.writes || b.writes) && a.low < b.high && b.low < a.high &&
-                    !interleave(args, loan, how.loans[j])) return false;
+                const loan_t &x = how.loans[k], &y = how.loans[j];
+                if (!(a.writes || b.writes) || a.low >= b.high || b.low >= a.high ||
+                    interleave(args, x, y)) continue;
+                if (!(x.early || y.early) || !are_one(args, x, y)) return false;
+                twice[x.early ? k : j] = true;
+                vast = false;
             }
-            if (arrays[k].usable) continue;
+        }
+        if (vast && !streams) return false;
+        for (int64_t k = 0; k < how.count; ++k) {
+            const loan_t& loan = how.loans[k];
+            if (arrays[k].usable && !twice[k] && !(vast && loan.writes)) continue;
             if (!loan.lends) return false;
             lent_t& a = lent[n++];
             a.loan = &loan;
             look(args, loan, a.shape, a.steps);
             if (loan.writes && !tell_apart(loan, a.shape, a.steps)) return false;
             each += loan.size;
-            bytes += loan.writes ? 2 * loan.size : loan.size;
+            if (!arrays[k].usable) bytes += loan.writes ? 2 * loan.size : loan.size;
             for (int d = 0; d < loan.axes - 1; ++d)
                 turned |= a.shape[d] > 1 && size_of(a.steps[d]) < size_of(a.steps[loan.axes - 1]);
         }
         if (!n) return false;
-        some = room / each / block * block;
+        some = (vast ? near_by : room) / each / block * block;
         some = some > block ? some : block;
         rows = some / (width > 0 ? width : 1);
         turned = turned && (rows >= strip || width < tall / (strip * each));
@@ -261,17 +309,20 @@ class Lender {
                 how.go(own, L);
                 for (int k = 0; k < n; ++k) {
                     if (!lent[k].loan->writes) continue;
-                    if (lent[k].loan->sure) copy<true>(lent[k]);
+                    if (vast) stream(lent[k]);
+                    else if (lent[k].loan->sure) copy<true>(lent[k]);
                     else bring_changes(lent[k]);
                 }
             } else {
                 how.plain(args, L);
             }
             if (!L->error) continue;
+            if (vast) stream_end();
             L->begin = begin;
             if (!how.down) L->end = end;  // else it says which threads are left to do
             return;
         }
+        if (vast) stream_end();
         L->begin = begin, L->end = end;
     }
 
@@ -282,6 +333,7 @@ class Lender {
     int64_t begin, end;
     int64_t some = 0, rows = 0;  // threads, or rows of the grid, at once
     int n = 0;
+    bool vast = false;
     unsigned char* memory = nullptr;
     int64_t had = 0;
     const int64_t zero[4] = {};
@@ -361,6 +413,7 @@ class Lender {
             memcpy(own + a.loan->at, &zero, 8);
             memcpy(own + a.loan->at + 8 + 8 * axes, a.pitch, 8 * size_t(axes));
             at += a.bytes;
+            if (vast) continue;  // what is written is not read
             copy<false>(a);
             if (!a.loan->writes || a.loan->sure) continue;
             a.old = at;
