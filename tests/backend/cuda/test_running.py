@@ -216,6 +216,47 @@ def test_limits(there: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(x.grad.numpy()[1], expected, rtol=1e-4)
 
 
+@wp.kernel
+def nested(x: wp.array(dtype=float), n: wp.array(dtype=int), y: wp.array(dtype=float)):
+    i = wp.tid()
+    a = x[i]
+    for k in range(n[i]):
+        b = a
+        for _j in range(k % 3 * 700):
+            b = b * 0.99 + wp.sin(b) * 0.01
+        a = a * 0.5 + b * x[i]
+    if n[i] > 3:
+        for _k in range(n[i] * 400):
+            a = a * 0.9 + x[i] * 0.1
+    y[i] = a
+
+
+@pytest.mark.parametrize("kernel, n", [(looped, 20000), (looped, 1024), (nested, 7), (nested, 3)])
+@pytest.mark.parametrize("limit", [8192, 9000, 12000, 20000, 1 << 16])
+def test_stacks_that_are_too_small(
+    there: Any, kernel: Any, n: int, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that has not enough ends before it changes anything, in each form of the adjoint."""
+    monkeypatch.setattr(wp.config, "stack_limit_bytes", limit)
+
+    def work(device: Any) -> Any:
+        with wp.ScopedDevice(device):
+            x, counts = floats([0.3, 0.6]), wp.array([n, 1], dtype=int)
+            y = floats([0, 0])
+            with wp.Tape() as tape:
+                wp.launch(kernel, dim=2, inputs=[x, counts, y])
+            try:
+                tape.backward(grads={y: wp.ones(2)})
+            except wp.LaunchError as e:
+                assert e.diagnostics[0].code == "E209"
+                return x.grad.numpy()[0]
+            return x.grad.numpy()
+
+    found, expected = work(there), work("cpu")
+    assert np.ndim(found) == np.ndim(expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
 def test_messages(there: Any, capsys: pytest.CaptureFixture[str]) -> None:
     wp.launch(says, dim=3, inputs=[floats([3, 1, 2.5])])
     lines = ["0: 0 has 3.000000", "1: 0 has 3.000000", "0: 2 has 2.500000", "1: 2 has 2.500000"]
