@@ -26,25 +26,30 @@ def install(config: pytest.Config) -> None:
     from tests.backend.cuda.emulated import EmulatedCuda
     from tests.backend.cuda.fake_cupy import FakeCupy
 
-    device.register(device.Device(DEVICE, EmulatedCuda(gpu=Gpu(FakeCupy(), 0)), ORDINAL))
+    cupy = FakeCupy()
+    device.register(device.Device(DEVICE, EmulatedCuda(gpu=Gpu(cupy, 0)), ORDINAL))
     settings.device = DEVICE
-    config.pluginmanager.register(_LeavesOut())
+    config.pluginmanager.register(_LeavesOut(cupy))
 
 
 class _LeavesOut:
-    """Skips what cannot be on a GPU."""
+    """Skips what cannot be on a GPU. Tests marked `whole` have one order of threads."""
+
+    def __init__(self, cupy: Any) -> None:
+        self._cupy = cupy
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
-            marker = item.get_closest_marker("host")
-            if marker is not None:
-                (why,) = marker.args
-                item.add_marker(pytest.mark.skip(reason=f"of the host: {why}"))
+            for marker in item.iter_markers("host"):
+                (why,), only = marker.args, marker.kwargs.get("only", ())
+                if not only or set(only) & set(item.callspec.id.split("-")):
+                    item.add_marker(pytest.mark.skip(reason=f"of the host: {why}"))
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self) -> Generator[None, Any, Any]:
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
         from engine import LaunchError
 
+        self._cupy.turns = not item.get_closest_marker("whole")
         try:
             return (yield)
         except LaunchError as e:

@@ -151,7 +151,7 @@ def run(
         return Outcome(TOO_LARGE)
     if code.is_adjoint and entry.threads is not None and end - begin > 1:
         won = journal.won if isinstance(journal, CudaJournal) else winners.NOTHING
-        check_order(entry.symbol, entry.threads, dim, args, won)
+        check_order(entry.symbol, entry.threads, dim, args + entry.bound, won)
     made = Run(backend, entry, dim, args, begin, end, limits)
     if not code.facts.context:
         made.launch(code)
