@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import engine as wp
+from engine.autograd import check_tape
 from tests.backend.cuda.emulated import PLACES, place
 
 
@@ -149,6 +150,70 @@ def test_the_interface_of_gpus(there: Any) -> None:
     assert x[:, ::2].__cuda_array_interface__["strides"] == (12, 8)
     assert x.__dlpack_device__() == (2, there.ordinal)
     assert not hasattr(x.to("cpu"), "__cuda_array_interface__")
+
+
+def test_arrays_of_arrays(there: Any) -> None:
+    """They stay on the device: shared where that is asked for, copied there else."""
+    x = floats(np.arange(6)).reshape((2, 3))
+    for copy in (None, False):
+        shared = wp.array(x[:, ::2], copy=copy)
+        assert shared.ptr == x.ptr and shared.strides == (12, 8) and shared.device == there
+    mine = wp.array(x)
+    assert mine.device == there and mine.ptr != x.ptr
+    assert mine.list() == wp.array(x, device="cpu").list() == x.list()
+    assert wp.array(x, dtype=wp.vec3).shape == (2,)
+    with pytest.warns(UserWarning, match=f"is not on {there}"):
+        wp.array(np.zeros(3, np.float32), copy=False)
+
+
+def test_memory_of_others(there: Any) -> None:
+    """A NumPy array, and what says that its memory is a GPU's."""
+
+    class Lost:
+        __cuda_array_interface__ = {  # noqa: RUF012
+            "version": 3, "shape": (3,), "typestr": "<f4", "data": (4096, False),
+        }  # fmt: skip
+
+    y, z = floats(np.ones(3)), floats(np.zeros(3))
+    for wrong, words in ((np.ones(3, np.float32), "array(..., device="), (Lost(), "no GPU's")):
+        with pytest.raises(wp.LaunchError) as e:
+            wp.launch(saxpy, 3, inputs=[2.0, wrong, y], outputs=[z])
+        assert code_of(e) == "E204" and "'x'" in str(e.value) and words in str(e.value)
+
+
+def test_arguments_that_overlap(there: Any) -> None:
+    """Checks leave them out, where their arrays were taken for separate ones."""
+    flat = floats(np.arange(1.0, 7.0))
+    with wp.Tape() as tape:
+        wp.launch(saxpy, 4, inputs=[2.0, flat[:4], floats(np.ones(4))], outputs=[flat[2:]])
+    (launch,) = check_tape(tape).launches
+    assert "overlap" in launch.skipped
+
+
+@wp.kernel
+def positive(x: wp.array(dtype=float)):
+    i = wp.tid()
+    assert x[i] > 0.0, "too small"
+
+
+def test_the_first_of_several_assertions(there: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wp.config, "mode", "debug")
+    for _ in range(2):  # the order of an emulated GPU turns round
+        with pytest.raises(wp.LaunchError) as e:
+            wp.launch(positive, 4, inputs=[floats([1, -1, 0, 2])])
+        assert code_of(e) == "E210" and "thread 1 of a grid of 4" in str(e.value)
+
+
+def test_the_stream_that_was_set(there: Any) -> None:
+    first, stream = wp.get_stream(), wp.Stream()
+    assert wp.get_stream() is first
+    with wp.ScopedStream(stream):
+        assert wp.get_stream() is stream
+    assert wp.get_stream().cuda_stream == first.cuda_stream
+    wp.set_stream(stream)
+    assert wp.get_stream() is stream
+    wp.set_stream(first)
+    assert wp.get_stream() is first
 
 
 def test_there_is_no_memory_without_end(there: Any) -> None:
