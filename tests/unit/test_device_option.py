@@ -50,8 +50,9 @@ def test_what_runs_there_and_what_is_left_out(root: Path, tmp_path: Path) -> Non
 
     def run(device: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist",
-                   "--override-ini=addopts=", "-p", "tests.conftest", "-c", str(root / "pyproject.toml"),
-                   "--rootdir", str(root), "--device", device, "-rs", str(program)]  # fmt: skip
+                   "--override-ini=addopts=", "-p", "tests.conftest", "--rootdir", str(root),
+                   "-c", str(root / "pyproject.toml"), "--device", device, "-rs",
+                   str(program)]  # fmt: skip
         return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
 
     done = run("emulated-cuda")
