@@ -12,10 +12,16 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--parts`, `--native`: see `tests.parts` and `tests.native`."""
+    """`--parts`, `--native`, `--device`: see `tests.parts`, `tests.native`, `tests.emulated`."""
     parser.addoption("--native", action="store_true", help="run launches without Python")
     parser.addoption(
         "--parts", action="store_true", help="run all launches in parts, by 1, 2 and 7 threads"
+    )
+    parser.addoption(
+        "--device",
+        choices=["cpu", "emulated-cuda"],
+        default="cpu",
+        help="run what names no device there",
     )
 
 
@@ -36,6 +42,10 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests import native
 
         native.install()
+    if config.getoption("--device") == "emulated-cuda":
+        from tests import emulated
+
+        emulated.install(config)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

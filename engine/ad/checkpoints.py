@@ -9,7 +9,7 @@ factor of `SEGMENT` in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from engine.ad.structure import known_trips, offset_at, trip_count
@@ -70,15 +70,15 @@ def counted(b: Builder, s: n.For | n.While, most: n.Var) -> None:
     b.set(most, b.op("max", most, trips))
 
 
-def reserve(b: Builder, measured: Mapping[n.Var, int]) -> None:
-    """Abandons the thread where its nested loops save too much.
+def reserve(b: Builder, measured: Sequence[tuple[n.Atom, int]]) -> None:
+    """Abandons the thread where loops save too much after its first effect.
 
-    measured: for each of them, the variable that has its most iterations, and the bytes
-    that one saves. Each saves for one iteration of the loop around it at a time.
+    measured: of each such loop how often it saves at most, and how many bytes. Nested ones do so
+    for one iteration of the loop around them at a time.
     """
     total: n.Atom = const(0, UINT64)
-    for most, size in measured.items():
-        total = b.op("add", total, b.op("mul", most, const(size, UINT64)))
+    for times, size in measured:
+        total = b.op("add", total, b.op("mul", times, const(size, UINT64)))
     b.add(n.Reserve(total, b.span))
 
 

@@ -66,7 +66,8 @@ class _Forward:
         self.measured = measured
         self.checkpoint = checkpoint
         self.most: dict[int, n.Var] = {}  # by measured loop: the most iterations that it had
-        self.nested: dict[int, cp.Stacks] = {}
+        self.nested: dict[int, tuple[cp.Stacks, ...]] = {}
+        self.counted: set[int] = set()  # measured loops of which the segments have been saved
         self.next_stack = 0
         # What the forward sweep kept for the reverse sweep, by the statement's identity.
         self.kept: dict[int, tuple[n.Var, ...]] = {}
@@ -172,12 +173,13 @@ class _Forward:
         carried = tuple(n.set_in((*test, *body)))
         self.save(b, s, carried)
         stacks = self.stacks[id(s)] = self.stacks_for(carried)
-        if not outermost and cp.may_be_long(s):
-            self.nested[id(s)] = stacks
+        if (not outermost or self.checkpoint) and cp.may_be_long(s):
+            self.nested[id(s)] = (stacks,)
         pushes = push(stacks, s)
         if self.checkpoint and cp.may_be_long(s):
             segments = self.stacks_for(carried)
             self.segments[id(s)] = (segments, test, body)
+            self.nested[id(s)] = (stacks, segments)
             left, pushes = cp.checkpointed(b, segments, s)
             b.set(left, const(0, INT64))
         if isinstance(s, n.For):
@@ -188,6 +190,7 @@ class _Forward:
             k = n.Var(self.names.fresh(s.var.name), s.var.type)
             copied, _ = fresh_copy(body, self.names, {s.var: k})
             b.add(n.For(k, start, stop, step, (*pushes, *copied), s.span))
+            self.measure(b, s, outermost)
             return
         trips = b.variable(UINT64, "trips")
         b.set(trips, const(0, UINT64))
@@ -199,6 +202,26 @@ class _Forward:
         inner.set(trips, inner.op("add", trips, const(1, UINT64)))
         b.add(n.While(tested, cond, inner.block(), s.span))
         self.trips[id(s)] = b.op("copy", trips)
+        self.measure(b, s, outermost)
+
+    def measure(self, b: Builder, s: n.Stmt, outermost: bool) -> None:
+        """Notes the iterations of a loop in segments, which are saved after effects."""
+        if outermost and self.checkpoint and id(s) in self.measured:
+            self.most[id(s)] = b.variable(UINT64, "most")
+            b.set(self.most[id(s)], self.trips[id(s)])
+            self.counted.add(id(s))
+
+    def slots(self, b: Builder, k: int) -> n.Atom:
+        """How often the reverse sweep saves what one iteration of a measured loop saves."""
+        most = self.most[k]
+        if not self.checkpoint:
+            return most
+        size = const(cp.SEGMENT, UINT64)
+        once = b.op("min", most, size)
+        if k in self.counted:
+            return once
+        segments = b.op("add", b.op("floordiv", most, size), const(1, UINT64))
+        return b.op("add", once, segments)
 
 
 def held(b: Builder, a: n.Atom) -> n.Atom:
@@ -338,7 +361,7 @@ def _build(
     b = Builder(names, fn.span)
     b.stmts += sweep
     if forward.most:
-        cp.reserve(b, {most: measured[k] for k, most in forward.most.items()})
+        cp.reserve(b, [(forward.slots(b, k), measured[k]) for k in forward.most])
     b.stmts += _Reverse(forward, rules).block(fn.body)
     out = n.Function(
         name=f"{fn.name}_adjoint",
@@ -352,8 +375,9 @@ def _build(
     )
     out = remove_dead(propagate(out))
     live = {s.stack for s in n.walk(out.body) if isinstance(s, n.Push)}
-    nested = {k: size for k, x in forward.nested.items() if (size := cp.saved_bytes(x, live))}
-    return out, {} if checkpoint else nested
+    nested = {k: max(cp.saved_bytes(x, live) for x in stacks)
+              for k, stacks in forward.nested.items()}  # fmt: skip
+    return out, {k: size for k, size in nested.items() if size}
 
 
 def backward_code(

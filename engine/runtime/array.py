@@ -123,6 +123,8 @@ class array(ArrayBase, Operators):
                 return
         if isinstance(data, array):
             kind = kind or data._ir.element
+            if data.device == device is not HOST and self._from_there(data, kind, dims, copy):
+                return
             reading((data,))
             data = data.device.backend.to_host(data._parts)
         elif kind is None:
@@ -134,16 +136,16 @@ class array(ArrayBase, Operators):
         packed = inner == row_major(d.inner_shape(kind), parts.itemsize)
         if not copy and packed and device.backend.on_host and d.shows(parts, kind):
             if copy is False and not d.same_memory(parts, data):
-                d.warn_of_copy(data, kind)
+                d.warn_of_copy(data, kind, device)
             address = parts.__array_interface__["data"][0]
             storage = wrap(parts, address=address)
             self._set(storage, address, dims, parts.strides[: len(dims)], kind)
             if self._info.linked:
                 links.keep(self)
         else:
-            if copy is False and parts.size and not isinstance(data, (list, tuple)):
-                d.warn_of_copy(data, kind)
             self._new(dims, kind, False, device, pinned)
+            if copy is False and parts.size and not isinstance(data, (list, tuple)):
+                d.warn_of_copy(data, kind, device)
             if bystanders and isinstance(parts, np.ndarray) and known_memory(parts):
                 source = type(self)(parts, dtype=self.dtype, shape=dims, copy=False)
                 for b in bystanders:
@@ -151,6 +153,25 @@ class array(ArrayBase, Operators):
             self._put(parts)
             if graph.get() is not None:
                 transfer.remake(self, np.array(parts))
+
+    def _from_there(
+        self, data: array, kind: ElementType, dims: tuple[int, ...] | None, copy: bool | None
+    ) -> bool:
+        """Takes an array of the same device, not the host, where that can be done as it is."""
+        info = data._info
+        if info.linked or kind != info.kind or dims not in (None, data.shape):
+            return False
+        if not copy:
+            self._set(data.storage, data.ptr, data.shape, data.strides, kind)
+            return True
+        if graph.get() is not None:
+            return False
+        self._new(data.shape, kind, False, data.device)
+        reading((data,))
+        for b in bystanders:
+            b.copied(self, data, False, False)
+        transfer.move(self, data)
+        return True
 
     # ---- what it is
 

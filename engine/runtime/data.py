@@ -15,6 +15,7 @@ from engine.lang.types import BFLOAT16, BY_NAME, ScalarType, scalar_of, shape_of
 from engine.logger import log_warning
 from engine.runtime import cuda_interface
 from engine.runtime.annotation import MAX_DIMS, describe
+from engine.runtime.device import Device
 from engine.runtime.foreign import plain
 from engine.runtime.launch_errors import fail, size_text
 from engine.runtime.outside import MASKED, is_masked
@@ -139,10 +140,12 @@ def same_memory(parts: NumpyArray, data: Any) -> bool:
     return not isinstance(data, np.ndarray) or not parts.size or np.may_share_memory(parts, data)
 
 
-def warn_of_copy(data: Any, kind: ElementType) -> None:
+def warn_of_copy(data: Any, kind: ElementType, device: Device) -> None:
     """Says that memory was not shared that was to be."""
-    log_warning(f"array(..., copy=False) made a copy: the memory of a {type(data).__name__} is not "
-                f"that of elements of {describe(kind)}, one after another as they are")  # fmt: skip
+    why = (f"that of elements of {describe(kind)}, one after another as they are"
+           if device.backend.on_host else f"on {device}")  # fmt: skip
+    log_warning("array(..., copy=False) made a copy: "
+                f"the memory of a {type(data).__name__} is not {why}")  # fmt: skip
 
 
 def for_numpy(seen: NumpyArray, dtype: Any, copy: bool | None) -> NumpyArray:

@@ -60,26 +60,27 @@ def _decoded(entry: Entry, data: bytes) -> Iterator[tuple[Message, int, list[Any
 
 def raise_failures(entry: Entry, dim: tuple[int, ...], failures: list[Failure]) -> None:
     """Raises LaunchError (E210) for a failed assertion, or expectation if so configured."""
-    last = failures[-1] if failures else None
-    if last is None or (last.message.kind == "expect" and config.expect == "print"):
+    # On a GPU, others go on: several threads may end so.
+    ends = [f for f in failures if f.message.kind == "assert"]
+    if not failures or (not ends and config.expect == "print"):
         return
-    asserted = last.message.kind == "assert"
-    first = last if asserted else failures[0]
+    asserted = bool(ends)
+    first = ends[0] if asserted else failures[0]
     name = entry.symbol.rpartition("_")[0]  # the rest is a hash
     what = "an assertion failed" if asserted else "an expectation failed"
-    more = len(failures) - 1
+    more = len(ends if asserted else failures) - 1
     words = [line.strip() for line in first.text.splitlines() if line.strip()]
     words[0] = words[0].removeprefix("Error, ").rstrip(":")
     notes = [
         f"thread {_place(first.thread, dim)} of a grid of {dim if len(dim) > 1 else dim[0]}",
         "; ".join(words),
-        *([f"{more} more failed in the same launch"] if more and not asserted else []),
+        *([f"{more} more failed in the same launch"] if more else []),
     ]
     site = call_span()
     if site is not None:
         notes.append(f"launched at {site}")
     help_text = (
-        "the threads after this one did not run"
+        "threads after this one may not have run"
         if asserted
         else 'the launch has run to its end; `config.expect = "print"` keeps on without this error'
     )

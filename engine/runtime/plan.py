@@ -239,7 +239,13 @@ class Plan:
                 if p.array_kind is None:
                     parts.append(p.pack(v))
                 else:
+                    given = v
                     v = args[p.index] = as_array(v, p.array_kind)
+                    if not (v is None or isinstance(given, array) or device in (None, v.device)):
+                        raise Mismatch("E204", f"a {type(given).__name__} on {v.device}, and the "
+                                       f"launch is on {device}",
+                                       f"make an array of it: array(..., device={str(device)!r})"
+                                       )  # fmt: skip
                     if v is None and p.index in self.needed and 0 not in dim:
                         raise Mismatch("E202", "None", f"pass an array, or guard the accesses by "
                                        f"`if {p.name}:`")  # fmt: skip

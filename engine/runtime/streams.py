@@ -133,12 +133,13 @@ def get_stream(device: DeviceLike = None) -> Stream:
     """The stream that launches go to. Raises LaunchError (E208)."""
     place = get_device(device)
     streams = place.backend.streams
-    if streams is not None:
-        return Stream(place, cuda_stream=streams.current_stream())
-    found = _current.get()
-    if found is not None and found.device == place:
-        return found
-    return _streams.setdefault(place.alias, Stream(place))
+    native = None if streams is None else streams.current_stream()
+    for found in (_current.get(), _streams.get(place.alias)):
+        if found is not None and found.device is place:
+            if native is None or found.native.ptr == native.ptr:
+                return found
+    made = _streams[place.alias] = Stream(place, cuda_stream=native)
+    return made
 
 
 def set_stream(stream: Stream, device: DeviceLike = None, sync: bool = False) -> None:
@@ -153,6 +154,7 @@ def set_stream(stream: Stream, device: DeviceLike = None, sync: bool = False) ->
         return
     if sync:
         stream.wait_stream(get_stream(stream.device))
+    _streams[stream.device.alias] = stream  # what `get_stream` gives, while it is CuPy's, too
     streams.use(stream.native)
 
 

@@ -131,13 +131,15 @@ def differences(kernel: Any, dim: Any, args: list[Any], weights: Weights) -> dic
     def loss(name: str, field: int, j: int, step: float) -> float:
         own = copy.deepcopy(args)
         arrays = differentiable(own)
-        view = float_views(arrays[name])[field]
+        data = arrays[name].numpy()
+        view = parts(data)[field]
         view[np.unravel_index(j, view.shape)] += step
+        arrays[name].assign(data)
         wp.launch(kernel, dim=dim, inputs=own)
         total = 0.0
         for other, a in arrays.items():
-            parts = [p for _, p in fields_of(weights[other]) if p.dtype.kind == "f"]
-            total += sum(float((v * w).sum()) for v, w in zip(float_views(a), parts, strict=True))
+            mine = zip(float_views(a), parts(weights[other]), strict=True)
+            total += sum(float((v * w).sum()) for v, w in mine)
         return total
 
     out: dict[str, list[Any]] = {}

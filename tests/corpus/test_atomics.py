@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import engine as wp
 
@@ -30,6 +31,7 @@ def _prefix(x: wp.array(dtype=wp.float64), z: wp.array(dtype=wp.float64),
     y[i] = wp.atomic_add(z, 0, x[i])
 
 
+@pytest.mark.host("the order of threads")
 def test_result_of_atomic_add_across_threads() -> None:
     x = wp.array([1.0, 2.0, 3.0], dtype=wp.float64, requires_grad=True)
     z = wp.zeros(1, dtype=wp.float64, requires_grad=True)

@@ -84,6 +84,7 @@ def run_atomic_add(
     output[idx] = input[idx] ** 2.0
 
 
+@pytest.mark.host("the order of threads")
 def test_reversible_increment() -> None:
     n = 8
     counter, values = wp.zeros(1, dtype=int), wp.zeros(n, dtype=int)
@@ -179,6 +180,7 @@ def count(
     z[tid] = b * b
 
 
+@pytest.mark.host("the order of threads")
 def test_results_come_from_the_replay_or_from_the_launch() -> None:
     x, y, z = floats([1.0, 2.0]), floats([0.0, 0.0]), floats([0.0, 0.0])
     counter, seen = wp.zeros(1, dtype=int), wp.array([0, 2], dtype=int)

@@ -202,6 +202,7 @@ def count_up_diff(
 
 
 @pytest.mark.parametrize("use_reversible_increment", [False, True])
+@pytest.mark.host("the order of threads", only=("True",))
 def test_index_from_a_counter(use_reversible_increment: bool) -> None:
     # The reference prints [4, 0, ...] without the replay function, and says why it is wrong.
     dim = 8

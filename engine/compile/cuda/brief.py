@@ -55,7 +55,7 @@ class Brief:
         entry, dim, total = self._entry, self._dim, prod(self._dim)
         code: Code = entry.code
         if code.is_adjoint and entry.threads is not None and total > 1:
-            check_order(entry.symbol, entry.threads, dim, args)
+            check_order(entry.symbol, entry.threads, dim, args + entry.bound)
         made = runner.Run(self._backend, entry, dim, args, 0, total, self._limits)
         if len(self._kept) >= KEPT:
             self._kept.clear()

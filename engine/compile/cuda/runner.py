@@ -151,7 +151,7 @@ def run(
         return Outcome(TOO_LARGE)
     if code.is_adjoint and entry.threads is not None and end - begin > 1:
         won = journal.won if isinstance(journal, CudaJournal) else winners.NOTHING
-        check_order(entry.symbol, entry.threads, dim, args, won)
+        check_order(entry.symbol, entry.threads, dim, args + entry.bound, won)
     made = Run(backend, entry, dim, args, begin, end, limits)
     if not code.facts.context:
         made.launch(code)
@@ -245,7 +245,7 @@ class Run:
         if used and said is not None:
             output = self._output(said, min(used, room))
             error = error or (NO_MEMORY if used > room else 0)
-        stack = state.stack.bytes or code.frames.stack or 0
+        stack = max(state.stack.bytes - state.beyond, 0) or code.frames.stack or 0
         if not (error or output or left or stack):
             return NOTHING
         return Outcome(error, None if error else left, output, stack)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import ctypes
+import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -146,9 +147,11 @@ class FakeCupy:
     copies: list[tuple[int, int]] = field(default_factory=list)  # kind and bytes
     grids: list[tuple[int, int, int]] = field(default_factory=list)  # blocks, threads, stream
     told: list[tuple[Any, ...]] = field(default_factory=list)  # what streams were told
+    turns: bool = True  # whether the order of threads turns round with each launch
 
     def __post_init__(self) -> None:
-        self._device = 0
+        self._of_thread = threading.local()
+        self._lock = threading.RLock()  # threads of the host take turns
         self._streams = {k: Stream(self, k, k) for k in range(self.count)}
         self.current = dict(self._streams)
         self._blocks: dict[int, weakref.ref[MemoryPointer]] = {}
@@ -173,13 +176,17 @@ class FakeCupy:
 
     # ---- devices
 
+    @property
+    def _device(self) -> int:
+        return getattr(self._of_thread, "device", 0)
+
     def getDevice(self) -> int:
         return self._device
 
     def setDevice(self, device: int) -> None:
         if not 0 <= device < self.count:
             raise CUDARuntimeError("cudaErrorInvalidDevice")
-        self._device = device
+        self._of_thread.device = device
 
     def getDeviceCount(self) -> int:
         return self.count
@@ -221,12 +228,13 @@ class FakeCupy:
 
     def _do(self, stream: int, work: Callable[[], object]) -> None:
         """Does some work, or captures it."""
-        captured = self._of_device(stream).captured
-        if captured is None:
-            self._of_device(stream).catch_up()
-            work()
-        else:
-            captured.append(work)
+        on = self._of_device(stream)
+        with self._lock:
+            if on.captured is None:
+                on.catch_up()
+                work()
+            else:
+                on.captured.append(work)
 
     # ---- memory
 
@@ -240,7 +248,8 @@ class FakeCupy:
         if self._used() + size > self.memory:
             raise OutOfMemoryError
         made = MemoryPointer(self._device, size)
-        self._blocks[made.ptr] = weakref.ref(made)
+        with self._lock:
+            self._blocks[made.ptr] = weakref.ref(made)
         return made
 
     def alloc_pinned_memory(self, size: int) -> PinnedMemoryPointer:
@@ -274,8 +283,9 @@ class FakeCupy:
         self._do(stream, lambda: ctypes.memset(ptr, value, size))
 
     def _live(self) -> list[MemoryPointer]:
-        found = [(at, ref()) for at, ref in self._blocks.items()]
-        self._blocks = {at: self._blocks[at] for at, b in found if b is not None}
+        with self._lock:
+            found = [(at, ref()) for at, ref in self._blocks.items()]
+            self._blocks = {at: self._blocks[at] for at, b in found if b is not None}
         return [b for _, b in found if b is not None]
 
     def _used(self) -> int:
@@ -319,7 +329,7 @@ class FakeCupy:
         self.check(0 < block_dim_x <= 1024 and 0 < grid_dim_x < 1 << 31)
         self.launches += 1
         self.grids.append((grid_dim_x, block_dim_x, stream))
-        function, down = self._handles[f], self.launches % 2 == 0
+        function, down = self._handles[f], self.turns and self.launches % 2 == 0
         sizes = function.sizes
         given = (ctypes.c_void_p * len(sizes)).from_address(kernel_params)
         # Parameters are taken when a launch is asked for.

@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.codegen import cuda
 from engine.compile.cpu.toolchain import find_toolchain
+from engine.compile.cuda import nvrtc
 from engine.compile.cuda.runner import Frames, Launch, Messages
 from engine.ir.nodes import Function
 from tests.backend.signatures import Array
@@ -33,7 +34,8 @@ def compile_text(text: str, folder: Path) -> tuple[Path | None, str]:
     """A library of the host with `run_NAME` for each kernel of the text, and what was said."""
     source, library = folder / "host.cpp", folder / "host.so"
     runs = [_run(name, _PARAM.findall(params)) for name, params in _KERNEL.findall(text)]
-    source.write_text("\n".join([SHIM.read_text(), text, *runs]))
+    named = f'#line 1 "{nvrtc.FILE}"'  # as what is said of it names it
+    source.write_text("\n".join([SHIM.read_text(), named, text, *runs]))
     command = [*find_toolchain().command, *FLAGS, "-o", str(library), str(source), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return (None if done.returncode else library), done.stderr

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import engine as wp
+from engine.autograd import check_tape
 from tests.backend.cuda.emulated import PLACES, place
 
 
@@ -151,6 +152,70 @@ def test_the_interface_of_gpus(there: Any) -> None:
     assert not hasattr(x.to("cpu"), "__cuda_array_interface__")
 
 
+def test_arrays_of_arrays(there: Any) -> None:
+    """They stay on the device: shared where that is asked for, copied there else."""
+    x = floats(np.arange(6)).reshape((2, 3))
+    for copy in (None, False):
+        shared = wp.array(x[:, ::2], copy=copy)
+        assert shared.ptr == x.ptr and shared.strides == (12, 8) and shared.device == there
+    mine = wp.array(x)
+    assert mine.device == there and mine.ptr != x.ptr
+    assert mine.list() == wp.array(x, device="cpu").list() == x.list()
+    assert wp.array(x, dtype=wp.vec3).shape == (2,)
+    with pytest.warns(UserWarning, match=f"is not on {there}"):
+        wp.array(np.zeros(3, np.float32), copy=False)
+
+
+def test_memory_of_others(there: Any) -> None:
+    """A NumPy array, and what says that its memory is a GPU's."""
+
+    class Lost:
+        __cuda_array_interface__ = {  # noqa: RUF012
+            "version": 3, "shape": (3,), "typestr": "<f4", "data": (4096, False),
+        }  # fmt: skip
+
+    y, z = floats(np.ones(3)), floats(np.zeros(3))
+    for wrong, words in ((np.ones(3, np.float32), "array(..., device="), (Lost(), "no GPU's")):
+        with pytest.raises(wp.LaunchError) as e:
+            wp.launch(saxpy, 3, inputs=[2.0, wrong, y], outputs=[z])
+        assert code_of(e) == "E204" and "'x'" in str(e.value) and words in str(e.value)
+
+
+def test_arguments_that_overlap(there: Any) -> None:
+    """Checks leave them out, where their arrays were taken for separate ones."""
+    flat = floats(np.arange(1.0, 7.0))
+    with wp.Tape() as tape:
+        wp.launch(saxpy, 4, inputs=[2.0, flat[:4], floats(np.ones(4))], outputs=[flat[2:]])
+    (launch,) = check_tape(tape).launches
+    assert "overlap" in launch.skipped
+
+
+@wp.kernel
+def positive(x: wp.array(dtype=float)):
+    i = wp.tid()
+    assert x[i] > 0.0, "too small"
+
+
+def test_the_first_of_several_assertions(there: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wp.config, "mode", "debug")
+    for _ in range(2):  # the order of an emulated GPU turns round
+        with pytest.raises(wp.LaunchError) as e:
+            wp.launch(positive, 4, inputs=[floats([1, -1, 0, 2])])
+        assert code_of(e) == "E210" and "thread 1 of a grid of 4" in str(e.value)
+
+
+def test_the_stream_that_was_set(there: Any) -> None:
+    first, stream = wp.get_stream(), wp.Stream()
+    assert wp.get_stream() is first
+    with wp.ScopedStream(stream):
+        assert wp.get_stream() is stream
+    assert wp.get_stream().cuda_stream == first.cuda_stream
+    wp.set_stream(stream)
+    assert wp.get_stream() is stream
+    wp.set_stream(first)
+    assert wp.get_stream() is first
+
+
 def test_there_is_no_memory_without_end(there: Any) -> None:
     with pytest.raises(wp.LaunchError) as e:
         wp.zeros((1 << 10, 1 << 28), dtype=float)
@@ -214,6 +279,47 @@ def test_limits(there: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     slope = 1.02 * np.cos(0.2) * 1.01 / 1.02  # of the second, which goes round once
     expected = 2 * (1.01 * np.sin(0.2) + 0.1) * slope
     np.testing.assert_allclose(x.grad.numpy()[1], expected, rtol=1e-4)
+
+
+@wp.kernel
+def nested(x: wp.array(dtype=float), n: wp.array(dtype=int), y: wp.array(dtype=float)):
+    i = wp.tid()
+    a = x[i]
+    for k in range(n[i]):
+        b = a
+        for _j in range(k % 3 * 700):
+            b = b * 0.99 + wp.sin(b) * 0.01
+        a = a * 0.5 + b * x[i]
+    if n[i] > 3:
+        for _k in range(n[i] * 400):
+            a = a * 0.9 + x[i] * 0.1
+    y[i] = a
+
+
+@pytest.mark.parametrize("kernel, n", [(looped, 20000), (looped, 1024), (nested, 7), (nested, 3)])
+@pytest.mark.parametrize("limit", [8192, 9000, 12000, 20000, 1 << 16])
+def test_stacks_that_are_too_small(
+    there: Any, kernel: Any, n: int, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that has not enough ends before it changes anything, in each form of the adjoint."""
+    monkeypatch.setattr(wp.config, "stack_limit_bytes", limit)
+
+    def work(device: Any) -> Any:
+        with wp.ScopedDevice(device):
+            x, counts = floats([0.3, 0.6]), wp.array([n, 1], dtype=int)
+            y = floats([0, 0])
+            with wp.Tape() as tape:
+                wp.launch(kernel, dim=2, inputs=[x, counts, y])
+            try:
+                tape.backward(grads={y: wp.ones(2)})
+            except wp.LaunchError as e:
+                assert e.diagnostics[0].code == "E209"
+                return x.grad.numpy()[0]
+            return x.grad.numpy()
+
+    found, expected = work(there), work("cpu")
+    assert np.ndim(found) == np.ndim(expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
 def test_messages(there: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -243,6 +243,7 @@ def test_nothing_checked_names_the_real_reason() -> None:
     assert "requires_grad" not in str(error.value)
 
 
+@pytest.mark.host("memory of the host")
 def test_what_may_have_changed_unseen_is_kept_on_request(monkeypatch) -> None:
     data = np.full(N, 2.0, np.float32)
     x, y = wp.array(data, copy=False, requires_grad=True), wp.zeros(N, requires_grad=True)

@@ -117,6 +117,7 @@ def test_an_array_that_is_input_and_output() -> None:
 
 
 @pytest.mark.parametrize("how", [jacobian, jacobian_fd])
+@pytest.mark.host("the order of threads")
 def test_arguments_that_overlap_in_memory(how) -> None:
     z = floats(1.0, 2.0, 3.0, 4.0)
     before = z.numpy().tobytes()

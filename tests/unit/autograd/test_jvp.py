@@ -130,6 +130,7 @@ def test_missing_arrays() -> None:
     equal(jvp(optional, 2, [x, x, y], tangents={x: [1, 2]})[y], [2, 4])
 
 
+@pytest.mark.host("launches of memory of the host")
 def test_numpy_arguments() -> None:
     x, y = np.array([1.0, 2.0]), np.zeros(2)
     equal(jvp(multiply, 2, [x, x.copy(), y], tangents={"x": [1, 1], "w": [0, 1]})["y"], [1, 4])

@@ -8,6 +8,8 @@ import pytest
 import engine as wp
 from engine.types import int_types
 
+pytestmark = pytest.mark.host("DLPack of a GPU is CuPy's own")
+
 KINDS = [wp.bool, wp.float16, wp.float32, wp.float64, *int_types]
 
 

@@ -109,6 +109,7 @@ def test_too_large_is_out_of_memory(shape):
     assert code(e) == "E209"
 
 
+@pytest.mark.host("memory of the host")
 def test_sizes_beyond_32_bits():
     large = np.broadcast_to(np.zeros(1, np.int8), (1 << 20, 1 << 13))
     a = wp.array(large, copy=False)
@@ -127,8 +128,14 @@ LONG = np.broadcast_to(np.zeros(1, np.int8), (1 << 31,))
         lambda: wp.empty((2, 1 << 40), dtype=wp.int8),
         lambda: wp.array(LONG, copy=False),
         lambda: wp.array(LONG.reshape(1, -1), copy=False),
-        lambda: wp.array(LONG.reshape(1 << 16, -1), copy=False).reshape(-1),
-        lambda: wp.array(LONG.reshape(1 << 16, -1), copy=False).flatten(),
+        pytest.param(
+            lambda: wp.array(LONG.reshape(1 << 16, -1), copy=False).reshape(-1),
+            marks=pytest.mark.host("memory of the host"),
+        ),
+        pytest.param(
+            lambda: wp.array(LONG.reshape(1 << 16, -1), copy=False).flatten(),
+            marks=pytest.mark.host("memory of the host"),
+        ),
         lambda: wp.array(ptr=8, shape=1 << 31, dtype=wp.int8),
     ],
 )
@@ -179,6 +186,7 @@ def test_annotation_of_a_bad_type():
 # ---- NumPy
 
 
+@pytest.mark.host("memory of the host")
 def test_numpy_is_a_writable_view():
     a = wp.zeros((2, 3), dtype=wp.vec2)
     view = a.numpy()
@@ -193,6 +201,7 @@ def test_numpy_outlives_its_array():
     assert (view == 3).all()
 
 
+@pytest.mark.host("memory of the host")
 def test_copy_false_shares_memory():
     n = np.arange(3.0)
     a = wp.array(n, copy=False)
@@ -204,12 +213,14 @@ def test_copy_false_shares_memory():
     assert b[0] == 9
 
 
+@pytest.mark.host("memory of the host")
 def test_copy_false_keeps_the_memory_alive():
     a = wp.array(np.full(100000, 2.0), copy=False)
     gc.collect()
     assert (a.numpy() == 2).all()
 
 
+@pytest.mark.host("memory of the host")
 def test_copy_false_with_strides_and_components():
     n = np.arange(12.0).reshape(3, 4)
     a = wp.array(n[:, ::2], copy=False)
@@ -224,6 +235,7 @@ def test_copy_false_with_strides_and_components():
     assert spread[1] == wp.vec2d(4, 6)
 
 
+@pytest.mark.host("memory of the host")
 def test_copy_false_converts_by_copying():
     n = np.arange(3)
     with pytest.warns(UserWarning, match="made a copy: the memory of a ndarray is not that of"):
@@ -232,6 +244,7 @@ def test_copy_false_converts_by_copying():
     assert a[0] == 0
 
 
+@pytest.mark.host("memory of the host")
 def test_array_interface():
     a = wp.array([[1.0, 2.0, 3.0]], dtype=wp.vec3)
     assert np.asarray(a).shape == (1, 3)
@@ -249,6 +262,7 @@ def test_from_another_array():
     assert wp.array(a, dtype=wp.vec3d)[0] == wp.vec3d(1, 2, 3)
 
 
+@pytest.mark.host("memory of the host")
 def test_pointer():
     n = np.arange(4, dtype=np.float32)
     a = wp.array(ptr=n.ctypes.data, shape=4, dtype=float)
@@ -263,6 +277,7 @@ class Pixel:
     colour: wp.vec3
 
 
+@pytest.mark.host("memory of the host")
 def test_c_pointers():
     p = Pixel(1.5, wp.vec3(1.0, 2.0, 3.0))
     pixels = wp.array([p, p], dtype=Pixel).cptr()
@@ -367,6 +382,7 @@ def test_gradient_of_a_view_follows_the_parent():
     assert v.grad.list() == [0, 0]
 
 
+@pytest.mark.host("memory of the host")
 def test_gradient_of_strided_memory():
     n = np.zeros((3, 4), np.float32)
     a = wp.array(n[:, ::2], copy=False, requires_grad=True)

@@ -67,6 +67,7 @@ def test_unknown_keyword():
         wp.zeros(3, color="red")
 
 
+@pytest.mark.host("the CPU is the device")
 def test_devices():
     assert wp.get_device() == "cpu"
     assert str(wp.get_device("cpu")) == "cpu"
@@ -184,6 +185,7 @@ def test_a_gradient_can_be_retained_where_there_is_one():
     assert not a.retain_grad
 
 
+@pytest.mark.host("memory of the host")
 def test_memory_of_somebody_else():
     memory = np.arange(6, dtype=np.float32)
     at = memory.ctypes.data

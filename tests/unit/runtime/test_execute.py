@@ -167,6 +167,7 @@ def takes(
     a[0] = s
 
 
+@pytest.mark.host("memory of the host")
 def test_arguments_are_packed_as_a_launch_packs_them() -> None:
     plan = takes.plan
     a = wp.array([1.0, 2.0], dtype=float)

@@ -94,6 +94,7 @@ def test_numbers_are_32_bits_wide() -> None:
     assert names == {"int32", "float32", "float64", "bool", "uint8"}
 
 
+@pytest.mark.host("launches of memory of the host")
 def test_numpy_arrays_tell_their_type() -> None:
     a = np.zeros((2, 3), dtype=np.float32)
     wp.launch(fill2, dim=(2, 3), inputs=[a, 2.5])

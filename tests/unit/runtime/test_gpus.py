@@ -11,6 +11,7 @@ def nothing(x: wp.array(dtype=float)):
     x[0] = 1.0
 
 
+@pytest.mark.host("there is no GPU")
 def test_there_is_no_gpu():
     assert wp.get_cuda_devices() == []
     assert wp.get_cuda_supported_archs() == []

@@ -149,6 +149,7 @@ def test_copies_from_and_to_indexed_arrays():
             wrong()
 
 
+@pytest.mark.host("the order of threads")
 def test_gradients_of_copies():
     x = data()
     z = wp.zeros((3, 4), dtype=float, requires_grad=True)

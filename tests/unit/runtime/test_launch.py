@@ -84,7 +84,7 @@ def test_launch():
     assert y.list() == [2, 4, 6]
     wp.launch(scale, dim=(3,), inputs=[x, 3.0, 2, y])
     assert y.list() == [3, 6, 6]
-    wp.launch(scale, [3], inputs=(x, 1.0), outputs=(3, y), device="cpu", block_dim=64)
+    wp.launch(scale, [3], inputs=(x, 1.0), outputs=(3, y), device=x.device, block_dim=64)
     assert y.list() == [1, 2, 3]
 
 
@@ -159,6 +159,7 @@ def test_strided_arguments():
     assert out.list() == [3, 5, 7]
 
 
+@pytest.mark.host("launches of memory of the host")
 def test_broadcast_reading():
     x = wp.array(np.broadcast_to(np.float32(4.0), (3,)), copy=False)
     y = wp.zeros(3)
@@ -166,6 +167,7 @@ def test_broadcast_reading():
     assert y.list() == [8, 8, 8]
 
 
+@pytest.mark.host("launches of memory of the host")
 def test_numpy_arguments():
     x, y = np.arange(3, dtype=np.float32), np.zeros(3, np.float32)
     wp.launch(scale, 3, [x, 2.0, 3], [y])
@@ -369,6 +371,7 @@ def test_kernels_cannot_be_called():
         scale(1)
 
 
+@pytest.mark.host("launches of memory of the host")
 def test_overlapping_elements_cannot_be_written():
     x, _ = arrays()
     y = wp.array(np.lib.stride_tricks.as_strided(np.zeros(4, np.float32), (3,), (0,)), copy=False)
@@ -377,6 +380,7 @@ def test_overlapping_elements_cannot_be_written():
     assert y.list() == [0, 0, 0]
 
 
+@pytest.mark.host("launches of memory of the host")
 def test_read_only_memory_cannot_be_written():
     x, _ = arrays()
     y = np.zeros(3, np.float32)

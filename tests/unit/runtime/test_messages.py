@@ -210,6 +210,7 @@ def test_assertions_mean_nothing_in_release(capsys: Any) -> None:
     assert not x.numpy().any() and capsys.readouterr().out == ""
 
 
+@pytest.mark.host("the order of threads")
 def test_failed_assertion(capsys: Any) -> None:
     wp.config.mode = "debug"
     x = wp.array([[1.0, 2, 3], [4, 5, 6]], dtype=float)
@@ -224,6 +225,7 @@ def test_failed_assertion(capsys: Any) -> None:
     np.testing.assert_array_equal(x.numpy(), [[0, 0, 0], [4, 5, 6]])
 
 
+@pytest.mark.host("the order of threads")
 def test_an_assertion_in_a_function_ends_the_launch(capsys: Any) -> None:
     x = array(4.0, -1.0, 9.0)
     with pytest.raises(wp.LaunchError, match="x > 0"):

@@ -65,6 +65,7 @@ def test_zeros_of_many_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
         together(same, same, lambda: wp.zeros(6 + next(count) % 3000, dtype=float))
 
 
+@pytest.mark.host("native launches")
 def test_words_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads may come to make them at once."""
     x, y = made(4), made(4)
@@ -182,6 +183,7 @@ def test_small_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+@pytest.mark.host("native launches")
 def test_exceptions_of_signals_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
     class Rang(Exception):
         pass
@@ -219,6 +221,7 @@ def test_exceptions_of_signals_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.host("native launches")
 def test_grids_that_were_forgotten(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

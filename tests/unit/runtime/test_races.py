@@ -113,6 +113,7 @@ def told(f: Fault) -> tuple[Any, ...]:
     return f.kind, f.name, f.index, (f.other, f.other_access), (f.thread, f.access)
 
 
+@pytest.mark.host("the order of threads")
 def test_two_stores(look: Look) -> None:
     y = wp.zeros(2, dtype=float)
     (found,) = look(last_wins, floats(), y)
@@ -188,6 +189,7 @@ def test_what_is_less_than_a_race(look: Look) -> None:
     assert told(same)[:3] == ("same", "y", (0,))
 
 
+@pytest.mark.host("the order of threads")
 def test_large_launches(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
     n = 200_000
     index = np.arange(n)
@@ -211,6 +213,7 @@ def test_strides(look: Look) -> None:
     assert told(found) == ("race", "y", (6,), ((6,), "store"), ((7,), "store"))
 
 
+@pytest.mark.host("the order of threads")
 def test_a_gradient_that_is_refused_goes_on() -> None:
     """E407 is told, and the gradient is that of the order in which the threads ran."""
     x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)

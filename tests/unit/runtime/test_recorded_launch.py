@@ -68,7 +68,7 @@ def test_arguments_are_taken_as_they_are_at_each_launch():
 
 def test_a_launch_made_by_hand():
     p, x, y = setting()
-    command = wp.Launch(blend, "cpu")
+    command = wp.Launch(blend, x.device)
     command.launch()  # an empty grid
     command.set_dim(2)
     command.set_params([p, 2.0, wp.vec3(1.0)])

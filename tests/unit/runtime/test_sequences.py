@@ -34,7 +34,10 @@ from tests.unit.runtime.sequences import (
 )
 from tests.unit.runtime.test_short_launches import NATIVE, F, made, scale, talks, total, turns, way
 
-pytestmark = pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
+pytestmark = [
+    pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here"),
+    pytest.mark.host("the CPU's sequences, in one call of compiled code"),
+]
 
 
 @pytest.mark.parametrize("look", [False, True])

@@ -22,6 +22,8 @@ from engine.runtime.execute import Executable
 from engine.runtime.plan import Plan
 from engine.tape.records import LaunchRecord
 
+pytestmark = pytest.mark.host("the CPU's way of short launches")
+
 F = wp.array(dtype=float)
 
 

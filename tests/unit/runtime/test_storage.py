@@ -78,6 +78,7 @@ def test_numpy_view_after_the_hold(careful):
     assert read(h, a).tolist() == [1, 1, 1, 1]
 
 
+@pytest.mark.host("arrays of NumPy that are views")
 def test_views_are_tracked_while_they_live():
     a = wp.ones(4)
     view = a.numpy()
@@ -90,6 +91,7 @@ def test_views_are_tracked_while_they_live():
     assert not a.storage.exposed
 
 
+@pytest.mark.host("memory of the host")
 def test_wrapped_memory_is_always_exposed(careful):
     n = np.ones(4)
     a = wp.array(n, copy=False)
@@ -100,6 +102,7 @@ def test_wrapped_memory_is_always_exposed(careful):
 
 
 @pytest.mark.parametrize("limit", [0, 31])
+@pytest.mark.host("memory of the host")
 def test_memory_that_may_change_unseen_is_not_copied_unless_asked_for(monkeypatch, limit):
     monkeypatch.setattr(config, "snapshot_exposed_bytes", limit)
     n = np.ones(4)
@@ -115,6 +118,7 @@ def test_memory_that_may_change_unseen_is_not_copied_unless_asked_for(monkeypatc
     assert read(hold(a, eager=True), a).tolist() == [7, 7, 7, 7]
 
 
+@pytest.mark.host("arrays of NumPy that are views")
 def test_a_view_that_comes_later_costs_nothing(monkeypatch):
     monkeypatch.setattr(config, "snapshot_exposed_bytes", 0)
     own = wp.ones(100)
@@ -144,6 +148,7 @@ def test_whoever_watches_sees_each_write_and_has_exposed_memory_copied():
     assert seen == [(a.storage, a.lo, a.hi)]
 
 
+@pytest.mark.host("memory of the host")
 def test_copies_share_what_did_not_change():
     size = 10 * chunks.SIZE
     a = wp.zeros(size, dtype=wp.uint8)
@@ -174,6 +179,7 @@ def test_a_hold_does_not_keep_the_memory_alive():
     assert h.read(*read_as).tolist() == [1.0] * 1000
 
 
+@pytest.mark.host("memory of the host")
 def test_two_wrappers_share_a_storage():
     n = np.ones(4)
     a, b = wp.array(n, copy=False), wp.array(n[1:], copy=False)
@@ -192,6 +198,7 @@ def test_eager_holds_share_what_did_not_change():
     assert hold(a, eager=True) is not h
 
 
+@pytest.mark.host("arrays of NumPy that are views")
 def test_writes_through_a_view_that_is_gone_are_seen():
     a = wp.ones(4)
     for value in (2.0, 3.0, 3.0, 4.0):

@@ -247,6 +247,7 @@ def test_numpy_records():
     assert Outer(data=data).numpy_value()[2][0] == data.ptr
 
 
+@pytest.mark.host("memory of the host")
 def test_arrays_of_structs():
     a = wp.array([Inner(k=1), Inner((1, 2, 3), 2)], dtype=Inner)
     assert a.dtype is Inner and a.shape == (2,) and a.numpy()["k"].tolist() == [1, 2]
@@ -305,6 +306,7 @@ def in_place(data: wp.array(dtype=Inner)):
     data[i].a *= data[i].a[0]
 
 
+@pytest.mark.host("memory of the host")
 def test_launches_take_structs():
     data = wp.zeros(3, dtype=Inner)
     s = Inner((1, 2, 3))

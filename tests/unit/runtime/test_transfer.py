@@ -30,6 +30,7 @@ def test_fill_refuses(dtype, value):
     assert code(e) == "E202"
 
 
+@pytest.mark.host("memory of the host")
 def test_assign_of_numpy_arrays_as_of_arrays(monkeypatch):
     """Numbers as the array has them are copied as they are: the same as by an array of them."""
     kinds = [wp.float32, wp.float64, wp.float16, wp.int8, wp.uint64, wp.bool, wp.vec3, wp.mat22]
@@ -234,6 +235,7 @@ def test_copy_names_the_argument_and_its_value(words, told):
     assert not dest.numpy().any()
 
 
+@pytest.mark.host("memory of the host")
 def test_read_only_memory():
     n = np.arange(3, dtype=np.float32)
     n.flags.writeable = False

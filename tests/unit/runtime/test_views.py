@@ -96,7 +96,7 @@ def test_contiguous():
     c = a.transpose().contiguous()
     assert c.is_contiguous
     assert np.array_equal(c.numpy(), a.numpy().T)
-    assert a.to("cpu") is a
+    assert a.to(a.device) is a
 
 
 def test_vectors_as_scalars_and_back():

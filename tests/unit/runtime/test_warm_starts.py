@@ -287,6 +287,7 @@ def of_fields(s: wp.array(dtype=Fields), y: wp.array(dtype=float)):
 
 
 @pytest.mark.usefixtures("place")
+@pytest.mark.host("the CPU's kernels are kept")
 def test_structs_that_are_defined_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     class Other:
         b: float

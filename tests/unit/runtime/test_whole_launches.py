@@ -25,7 +25,10 @@ from engine.runtime import recording, storage
 from tests.unit.runtime.sequences import record
 from tests.unit.runtime.test_short_launches import NATIVE, in_place, made, scale, total, turns, way
 
-pytestmark = pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
+pytestmark = [
+    pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here"),
+    pytest.mark.host("native launches"),
+]
 
 PROGRAMS = int(os.environ.get("ENGINE_LAUNCHED_PROGRAMS", "40"))
 N = 5

@@ -84,6 +84,7 @@ def test_late_tapes_go_to_captures_that_follow_each_other():
     assert lengths == [(1, 1), (2, 1), (3, 1)]
 
 
+@pytest.mark.host("launches of memory of the host")
 def test_snapshots_are_eager():
     n = np.ones(3, np.float32)
     with wp.capturing() as capture, wp.Tape():

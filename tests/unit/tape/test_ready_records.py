@@ -113,6 +113,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return came
 
 
+@pytest.mark.host("native launches")
 def test_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "LEAST", 400_000)
     with way(monkeypatch, "native"):

@@ -204,11 +204,11 @@ def test_record_launch():
     y = wp.zeros_like(x)
     tape = wp.Tape()
     wp.launch(square, 3, [x], [y])
-    tape.record_launch(square, 3, 0, [x], [y], "cpu")
+    tape.record_launch(square, 3, 0, [x], [y], x.device)
     assert isinstance(tape.records[0], LaunchRecord)
     assert grad_of(tape, x, y) == [2, 4, 6]
     with pytest.raises(TapeError, match="square_in_place"):
-        tape.record_launch(square_in_place, 3, 0, [x], [], "cpu")
+        tape.record_launch(square_in_place, 3, 0, [x], [], x.device)
 
 
 def test_scopes(capsys):

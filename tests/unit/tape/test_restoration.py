@@ -62,6 +62,7 @@ def test_a_hold_of_nothing_and_a_lost_one() -> None:
     assert hold.lost and differing(x, hold) is None
 
 
+@pytest.mark.host("how copies of the host's memory are shared")
 def test_copies_of_one_piece_are_shared() -> None:
     """Parts of one piece of memory that was not written in between have one copy."""
     x = wp.zeros(64, dtype=float)

@@ -110,7 +110,7 @@ def test_the_result_of_the_check_names_it() -> None:
 def test_arrays_of_structs_and_writes_from_the_host_are_seen() -> None:
     def function(x: Any, p: Pair, count: Any) -> Any:
         wp.launch(double, dim=1, inputs=[p.b])
-        count.numpy()[0] += 1
+        count.assign(count.numpy() + 1)
         y = wp.zeros_like(x)
         wp.launch(square, dim=x.size, inputs=[x], outputs=[y])
         return y

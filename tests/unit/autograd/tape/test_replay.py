@@ -57,6 +57,7 @@ def test_leaves_are_what_came_from_outside() -> None:
         assert out[0] == pytest.approx(float(np.sum(np.linspace(1.0, 2.0, N) ** 2)))
 
 
+@pytest.mark.host("arrays of NumPy that are views")
 def test_writes_that_the_tape_does_not_know_of_are_found() -> None:
     def write(y: Any) -> None:
         y.numpy()[1:3] = 9.0

@@ -45,6 +45,7 @@ def moved(how: str, x: Any) -> None:
 
 
 @pytest.mark.parametrize("how", ["launch", "assign", "numpy"])
+@pytest.mark.host("arrays of NumPy that are views", only=("numpy",))
 def test_a_training_loop_that_never_clears(how: str) -> None:
     def program() -> None:
         x, y = floats(1, 2, 3), zeros()
@@ -72,6 +73,7 @@ CLEARED: dict[str, Any] = {
 
 @pytest.mark.parametrize("clear", CLEARED.values(), ids=list(CLEARED))
 @pytest.mark.parametrize("how", ["launch", "numpy"])
+@pytest.mark.host("arrays of NumPy that are views", only=("numpy",))
 def test_loops_that_clear(how: str, clear: Any) -> None:
     def program() -> None:
         x, y = floats(1, 2, 3), zeros()
@@ -115,6 +117,7 @@ def test_mini_batches_at_unchanged_values() -> None:
 
 
 @pytest.mark.parametrize("how", ["assign", "numpy"])
+@pytest.mark.host("arrays of NumPy that are views", only=("numpy",))
 def test_mini_batches_on_one_tape(how: str) -> None:
     def program() -> None:
         w, data, y = floats(1, 2, 3), floats(0, 1, 2, grad=False), zeros()

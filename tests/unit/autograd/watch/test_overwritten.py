@@ -111,6 +111,7 @@ def test_error_refuses_before_anything_is_found() -> None:
     "then",
     [lambda x: x.fill_(9.0), lambda x: x.assign([0.0, 0.0, 0.0]), of_a_kernel, through_a_view],
 )
+@pytest.mark.host("arrays of NumPy that are views", only=("through_a_view",))
 def test_a_write_after_the_tape(then: Any, mode: Any) -> None:
     config.overwrites = mode
     (f,) = overwrites(facts(after_square(then, off=True)))
@@ -122,6 +123,7 @@ def test_a_write_after_the_tape(then: Any, mode: Any) -> None:
         assert f.by.site is not None and f.by.site.file == __file__ and f.count == 3
 
 
+@pytest.mark.host("arrays of NumPy that are views")
 def test_numpy_views_taken_before_and_after_recording() -> None:
     for when in ("before", "after", "wrapped"):
 

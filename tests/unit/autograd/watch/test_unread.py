@@ -79,6 +79,7 @@ CLEARED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("how", CLEARED.values(), ids=list(CLEARED))
+@pytest.mark.host("arrays of NumPy that are views", only=("numpy", "part by part"))
 def test_a_mixture_that_is_cleared_before_it_is_read(how: Any) -> None:
     def program() -> None:
         x, w = mixed(), floats(1, 1, 1, 0)
@@ -170,6 +171,7 @@ def test_a_part_is_cleared_and_the_rest_is_read() -> None:
 
 @pytest.mark.parametrize("how", ["launch", "numpy", "views"])
 @pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.host("arrays of NumPy that are views", only=("views",))
 def test_players_who_take_turns(how: str, steps: int) -> None:
     """Each clears its own gradients before its passes, and leaves alone what the other adds."""
 

@@ -5,6 +5,8 @@ import pytest
 
 import engine as wp
 
+pytestmark = pytest.mark.host("what kernels query is memory of the host")
+
 
 @wp.kernel
 def listed(tree: wp.uint64, a: wp.vec3, b: wp.vec3, r: float, reach: float, group: int,

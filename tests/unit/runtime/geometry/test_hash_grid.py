@@ -10,6 +10,8 @@ from scipy.spatial import cKDTree
 import engine as wp
 from engine.autograd import gradcheck, gradcheck_tape
 
+pytestmark = pytest.mark.host("what kernels query is memory of the host")
+
 RADIUS = 0.35
 
 

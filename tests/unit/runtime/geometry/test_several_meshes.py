@@ -7,6 +7,8 @@ import engine as wp
 from engine.autograd.gradcheck import check_function
 from tests.unit.runtime.geometry.brute import differences, nearest_on_faces, sphere
 
+pytestmark = pytest.mark.host("what kernels query is memory of the host")
+
 FAR = wp.constant(1.0e6)
 
 

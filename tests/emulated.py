@@ -1,0 +1,60 @@
+"""`--device emulated-cuda`: what names no device is on an emulated GPU.
+
+The CUDA text of kernels is compiled by the C++ compiler, and a stand-in takes CuPy's calls: see
+`tests.backend.cuda.emulated`. Tests of the CPU, or of what it alone promises, are marked `host` and
+left out; so are those that end with a gradient that GPUs refuse by design (E407). Child processes
+are not on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+DEVICE = "emulated-cuda"
+# Which one it is as DLPack counts: the names of GPUs that tests have or miss stay theirs.
+ORDINAL = 64
+
+
+def install(config: pytest.Config) -> None:
+    """Makes it so, in this process."""
+    from engine import config as settings
+    from engine.compile.cuda.gpu import Gpu
+    from engine.runtime import device
+    from tests.backend.cuda.emulated import EmulatedCuda
+    from tests.backend.cuda.fake_cupy import FakeCupy
+
+    cupy = FakeCupy()
+    device.register(device.Device(DEVICE, EmulatedCuda(gpu=Gpu(cupy, 0)), ORDINAL))
+    settings.device = DEVICE
+    config.pluginmanager.register(_LeavesOut(cupy))
+
+
+class _LeavesOut:
+    """Skips what cannot be on a GPU. Tests marked `whole` have one order of threads."""
+
+    def __init__(self, cupy: Any) -> None:
+        self._cupy = cupy
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            for marker in item.iter_markers("host"):
+                (why,), only = marker.args, marker.kwargs.get("only", ())
+                if not only or set(only) & set(item.callspec.id.split("-")):
+                    item.add_marker(pytest.mark.skip(reason=f"of the host: {why}"))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        from engine import LaunchError
+
+        self._cupy.turns = not item.get_closest_marker("whole")
+        try:
+            return (yield)
+        except LaunchError as e:
+            (said, *_) = e.diagnostics
+            if said.code != "E407" or "on a GPU they have none" not in said.message:
+                raise
+            why = said.message.rpartition(": ")[2]
+            pytest.skip(f"refused on a GPU: {said.span}: {why}")
