@@ -25,18 +25,23 @@ def tapes() -> dict[bool, Any]:
 
 @pytest.fixture(scope="module")
 def gradients(tapes: dict[bool, Any]) -> dict[tuple[str, bool], Any]:
-    """Every case recorded on one tape for each precision, so that adjoints compile together."""
+    """Every case recorded on one tape for each precision, so that adjoints compile together.
+
+    All kernels are there before the first is launched, so that these compile together, too.
+    """
     out: dict[tuple[str, bool], Any] = {}
     for double in (False, True):
         tape = wp.Tape()
         tapes[double] = tape
-        seeds, made = {}, []
+        seeds, made, runs = {}, [], []
+        for case in CASES:
+            rng = np.random.default_rng(zlib.crc32(case.name.encode()))
+            data = [o.data_of(a, rng) if isinstance(a, o.Arr) else a for a in case.args]
+            weights = o.cotangents(case, rng)
+            kernel = case.make(wp.float64 if double else wp.float32)
+            runs.append((o.Run(case, kernel, double, data), weights))
         with tape:
-            for case in CASES:
-                rng = np.random.default_rng(zlib.crc32(case.name.encode()))
-                data = [o.data_of(a, rng) if isinstance(a, o.Arr) else a for a in case.args]
-                weights = o.cotangents(case, rng)
-                run = o.Run(case, case.make(wp.float64 if double else wp.float32), double, data)
+            for run, weights in runs:
                 args = run.arrays(True)
                 run.launch(args)
                 for i, w in weights.items():
