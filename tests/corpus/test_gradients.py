@@ -13,6 +13,7 @@ from engine.autograd import jvp
 from tests.corpus import control, exact, memory, parts, rotations, values  # noqa: F401 (they register cases)
 from tests.corpus import oracle as o
 from tests.corpus.case import CASES
+from tests.sweeps import reduced
 
 IDS = [c.name for c in CASES]
 
@@ -99,7 +100,8 @@ def test_forward_mode_agrees_with_reverse_mode(name: str, gradients: Any, pushed
         assert pushed[name, double] == pytest.approx(expected, rel=rtol, abs=rtol * (size + 1e-3))
 
 
-@pytest.mark.parametrize("name", IDS)
+# Each is a compiler run of its own, for the same code as that of the tape.
+@pytest.mark.parametrize("name", reduced(IDS, lambda name: zlib.crc32(name.encode()) % 4 == 0))
 def test_jvp_of_a_launch_is_that_of_a_tape(name: str, gradients: Any, pushed: Any) -> None:
     run, _, weights, _ = gradients[name, True]
     args = run.arrays(False)
