@@ -61,6 +61,11 @@ cache_limit_bytes: int = 1 << 30
 cxx: str | None = None
 # Seconds after which a compiler run is given up.
 compile_timeout: float = 300.0
+# The most that the C++ compiler may do for a kernel that is compiled from then on: 1, 2 or 3, which
+# is what None means. Less takes the compiler less time, and the kernel more; results are the same
+# bits. $ENGINE_OPTIMIZATION_LEVEL is what it is at first. The module option of this name means
+# nothing.
+optimization_level: int | None = _number("ENGINE_OPTIMIZATION_LEVEL") or None
 # Compile with debug information, and with `#line` directives that point to the Python source.
 debug_info: bool = False
 # Kernels that are compiled from then on call the C library for functions of real numbers (sin, exp,
@@ -158,7 +163,6 @@ verbose_warnings: bool = False
 version: str = "1.19.0"  # of Warp, whose programs these names are for
 cache_kernels: bool = True
 load_module_max_workers: int | None = 0
-optimization_level: int | None = None
 cpu_compiler_flags: str | None = None
 lineinfo: bool = False
 line_directives: bool = True

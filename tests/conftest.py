@@ -10,6 +10,21 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# Where tests are about what compiled kernels compute, they are compiled as users have them. The
+# others (verdicts, messages, formats) leave it a third of its time, and hold that results do not
+# depend on it. `ENGINE_OPTIMIZATION_LEVEL=3 pytest` runs all of them so, and a lower number none.
+AS_USERS_HAVE = (
+    "backend", "corpus", "docs", "property", "samples", "unit/builtins", "unit/codegen",
+    "unit/compile",
+)  # fmt: skip
+_LEVEL, _CHOSEN = "ENGINE_OPTIMIZATION_LEVEL", "ENGINE_TESTS_CHOSE_THE_LEVEL"
+
+# Before `engine` is imported, as conftest files of folders do before `pytest_configure`. The IR is
+# checked between all passes, here and in child processes.
+os.environ.setdefault("ENGINE_VERIFY_IR", "1")
+if _LEVEL not in os.environ:
+    os.environ |= {_LEVEL: "1", _CHOSEN: "1"}
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--parts`, `--native`, `--device`: see `tests.parts`, `tests.native`, `tests.emulated`."""
@@ -26,11 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draws no window; child processes import this checkout, whatever is installed.
-
-    The IR is checked between all passes, here and in child processes.
-    """
-    os.environ.setdefault("ENGINE_VERIFY_IR", "1")  # before `engine` is imported
+    """Draws no window; child processes import this checkout, whatever is installed."""
     os.environ.setdefault("MPLBACKEND", "Agg")
     path = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(part for part in path if part)
@@ -79,6 +90,34 @@ def _whole(request: pytest.FixtureRequest) -> Iterator[None]:
     parts.divide(parts.LARGE)
     yield
     parts.divide(parts.SMALL)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _as_users_have(request: pytest.FixtureRequest) -> Iterator[None]:
+    """All that the compiler can do, in the folders where tests are about that."""
+    folders = [ROOT / "tests" / name for name in AS_USERS_HAVE]
+    if _CHOSEN not in os.environ or not any(f in request.path.parents for f in folders):
+        yield
+        return
+    from engine import config
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(_LEVEL)
+        patch.setattr(config, "optimization_level", None)
+        yield
+
+
+@pytest.fixture(scope="session")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One kernel cache for all processes of users: that of the run, or one for all its workers."""
+    if given := os.environ.get("ENGINE_CACHE_DIR"):
+        return Path(given)
+    path = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        path = path.parent
+    path /= "kernels-of-users"
+    path.mkdir(mode=0o700, exist_ok=True)
+    return path
 
 
 @pytest.fixture(scope="session")

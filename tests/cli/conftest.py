@@ -68,18 +68,10 @@ class Tool:
         return data
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One kernel cache for the run."""
-    path = tmp_path_factory.mktemp("kernels")
-    path.chmod(0o700)
-    return path
-
-
 @pytest.fixture
-def adtool(tmp_path: Path, root: Path, cache: Path) -> Tool:
+def adtool(tmp_path: Path, root: Path, kernels: Path) -> Tool:
     """The tool, run in a folder of its own."""
-    return Tool(tmp_path, root, cache)
+    return Tool(tmp_path, root, kernels)
 
 
 @pytest.fixture

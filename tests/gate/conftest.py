@@ -18,14 +18,6 @@ collect_ignore = ["repository"]
 _BOOT = "import sys; sys.path[0] = {!r}; from adtool.cli import main; main()"
 
 
-@pytest.fixture(scope="session")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One kernel cache for the run."""
-    path = tmp_path_factory.mktemp("kernels")
-    path.chmod(0o700)
-    return path
-
-
 @pytest.fixture
 def machine(tmp_path: Path, root: Path, kernels: Path) -> Machine:
     """A machine with the sample repository checked out, and commands `adtool` and `python`."""

@@ -26,7 +26,7 @@ def numbers(printed: str, what: str) -> np.ndarray:
     return np.array(line.split()[1:], dtype=float)
 
 
-@pytest.mark.parametrize("path", cases(REPORTED, of=6))
+@pytest.mark.parametrize("path", cases(REPORTED, of=9))
 def test_reported_program(path: Path) -> None:
     plain = run("-c", _PLAIN, str(path))
     assert plain.returncode == 0, plain.stderr

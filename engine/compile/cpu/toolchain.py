@@ -52,18 +52,19 @@ class Toolchain:
     """A compiler that works.
 
     command: how it is called, without flags. version: its own words. cpu: the processor
-    that `-march=native` compiles for.
+    that `-march=native` compiles for. levels: of `LEVELS`, as far as the settings let it go.
     """
 
     command: tuple[str, ...]
     version: str
     flags: tuple[str, ...]
     cpu: str
+    levels: tuple[str, ...] = LEVELS
 
     @functools.cached_property
     def key(self) -> str:
         """A hash of everything but the source text that the output depends on."""
-        parts = (*self.command, self.version, *self.flags, *LEVELS, self.cpu)
+        parts = (*self.command, self.version, *self.flags, *self.levels, self.cpu)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def compile_command(
@@ -74,7 +75,7 @@ class Toolchain:
         include: folders of headers, in the order of the search. level: of `LEVELS`.
         """
         folders = [word for folder in include for word in ("-iquote", str(folder))]
-        return [*self.command, LEVELS[level], *self.flags, *folders,
+        return [*self.command, self.levels[level], *self.flags, *folders,
                 "-o", output, source, "-lm"]  # fmt: skip
 
 
@@ -85,11 +86,18 @@ def find_toolchain() -> Toolchain:
     that does not run.
     """
     chosen = os.environ.get("CXX") or config.cxx or ""
-    return _find(chosen, os.environ.get("PATH", ""), config.debug_info)
+    return _find(chosen, os.environ.get("PATH", ""), config.debug_info, _levels())
+
+
+def _levels() -> tuple[str, ...]:
+    """`LEVELS`, none of them above `config.optimization_level`."""
+    most = config.optimization_level
+    first = 0 if most is None else min(max(len(LEVELS) - most, 0), len(LEVELS) - 1)
+    return tuple(LEVELS[max(i, first)] for i in range(len(LEVELS)))
 
 
 @functools.lru_cache(maxsize=8)
-def _find(chosen: str, path: str, debug: bool) -> Toolchain:
+def _find(chosen: str, path: str, debug: bool, levels: tuple[str, ...]) -> Toolchain:
     if chosen:
         import shlex  # late: most programs take what is there
 
@@ -99,7 +107,7 @@ def _find(chosen: str, path: str, debug: bool) -> Toolchain:
             command = (chosen,)
         tried = _version(command)
         if isinstance(tried, str):
-            return _toolchain(command, tried, debug)
+            return _toolchain(command, tried, debug, levels)
         raise CompilerError(
             Diagnostic(
                 "E301",
@@ -112,7 +120,7 @@ def _find(chosen: str, path: str, debug: bool) -> Toolchain:
     for command in _candidates(path):
         tried = _version(command)
         if isinstance(tried, str):
-            return _toolchain(command, tried, debug)
+            return _toolchain(command, tried, debug, levels)
         import shlex
 
         tries.append(f"`{shlex.join(command)} --version`: {tried}")
@@ -201,7 +209,9 @@ def _remembered(key: str) -> str | None:
         return None
 
 
-def _toolchain(command: tuple[str, ...], version: str, debug: bool) -> Toolchain:
+def _toolchain(
+    command: tuple[str, ...], version: str, debug: bool, levels: tuple[str, ...]
+) -> Toolchain:
     flags: tuple[str, ...] = _FLAGS
     clang = "clang" in version
     number = re.search(r"(?:clang version|\)) (\d+)", version)
@@ -220,7 +230,9 @@ def _toolchain(command: tuple[str, ...], version: str, debug: bool) -> Toolchain
         flags += ("-nostdlib++",)
     elif sys.platform.startswith("linux"):
         flags += ("-Wl,--as-needed",)
-    return Toolchain(command, version, (*flags, "-g") if debug else flags, cpu_features())
+    if debug:
+        flags += ("-g",)
+    return Toolchain(command, version, flags, cpu_features(), levels)
 
 
 @functools.lru_cache(maxsize=1)

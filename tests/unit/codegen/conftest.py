@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,6 @@ from engine.ir.nodes import Function
 from engine.ir.verify import verify
 from engine.lang.types import ArrayType, Type, scalar_of
 from tests.unit.codegen.native_ir import copy_with_strides
-
-
-@pytest.fixture(autouse=True, scope="session")
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ENGINE_CACHE_DIR", str(tmp_path_factory.mktemp("kernels")))
-        yield
 
 
 def pack(value: Any, t: Type) -> bytes:

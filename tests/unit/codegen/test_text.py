@@ -57,18 +57,6 @@ static void run(const unsigned char* args, eng_launch* L) {
         for (int64_t k0 = first; k0 < stop; ++k0) { ENG_SCALAR; thread(v_x, v_y, v_a, k0); }
     }
 }
-static void run_flat(const unsigned char* args, eng_launch* L) {
-    auto v_x = eng::arg<eng::array_t<float,1,true>>(args, 0);
-    auto v_y = eng::arg<eng::array_t<float,1,true>>(args, 24);
-    auto v_a = eng::arg<float>(args, 48);
-    const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
-        const int64_t first = c[0], stop = first + n;
-        for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_y, v_a, k0); }
-    }
-}
 ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_y) {
     auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
@@ -92,10 +80,9 @@ ENG_EXPORT void saxpy(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_reads),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 24), eng::use_writes),
     };
-    if (eng::apart(arrays)) return ns_saxpy::go(args, L);
-    if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
-        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24)))
-        return ns_saxpy::run_flat(args, L);
+    if (eng::apart(arrays)) {
+        return ns_saxpy::go(args, L);
+    }
     ns_saxpy::run(args, L);
 }
 """

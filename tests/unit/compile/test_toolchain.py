@@ -127,9 +127,35 @@ def test_key_depends_on_everything() -> None:
         toolchain.Toolchain(("g++",), "2", ("-O3",), "cpu"),
         toolchain.Toolchain(("g++",), "1", ("-O2",), "cpu"),
         toolchain.Toolchain(("g++",), "1", ("-O3",), "other"),
+        toolchain.Toolchain(("g++",), "1", ("-O3",), "cpu", ("-O1", "-O1", "-O1")),
     ]
-    assert len({t.key for t in (base, *others)}) == 5
+    assert len({t.key for t in (base, *others)}) == 6
     assert base.key == toolchain.Toolchain(("g++",), "1", ("-O3",), "cpu").key
+
+
+@pytest.mark.parametrize(
+    ("most", "levels"),
+    [
+        (None, "321"), (7, "321"), (3, "321"), (2, "221"), (1, "111"), (0, "111"), (-2, "111"),
+    ],
+)  # fmt: skip
+def test_settings_bound_the_levels(
+    most: int | None, levels: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config, "optimization_level", most)
+    found = find_toolchain()
+    assert found.levels == tuple(f"-O{level}" for level in levels)
+    assert found.compile_command("a.cpp", "a.so", [])[len(found.command)] == f"-O{levels[0]}"
+
+
+def test_a_process_starts_with_the_level_of_its_environment() -> None:
+    shown = "from engine import config; print(config.optimization_level)"
+    for given, level in (("2", "2"), ("0", "None"), ("", "None")):
+        env = {**os.environ, "ENGINE_OPTIMIZATION_LEVEL": given}
+        done = subprocess.run(
+            [sys.executable, "-c", shown], env=env, capture_output=True, text=True
+        )
+        assert done.stdout.strip() == level, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -143,7 +169,7 @@ def test_key_depends_on_everything() -> None:
     ],
 )
 def test_flags_follow_the_compiler(version: str, clang: bool, finite: bool) -> None:
-    flags = toolchain._toolchain(("c++",), version, False).flags
+    flags = toolchain._toolchain(("c++",), version, False, toolchain.LEVELS).flags
     assert ("-nostdlib++" in flags) == clang
     assert ("-fno-finite-loops" in flags) == finite
     assert ("-fstack-reuse=none" in flags) != clang
