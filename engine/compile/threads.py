@@ -68,6 +68,10 @@ class Placed:
             other.address, other.shape, other.strides, other.type.element.size,
         )  # fmt: skip
 
+    def meets(self, other: Placed) -> bool:
+        """Whether the two may share memory."""
+        return may_meet(self.elements, other.elements)
+
 
 class Threads:
     """Of one kernel. Looks at it when it is first asked.
@@ -214,7 +218,7 @@ class Threads:
             if a.overlaps_itself:
                 tangled.append((a.name, a.name))
             tangled += [(a.name, b.name) for b in there[:k] if not b.same_as(a)
-                        and may_meet(a.elements, b.elements)]  # fmt: skip
+                        and a.meets(b)]  # fmt: skip
         key = (dim, tuple(given.values()), tuple(same.items()), tuple(tangled))
         found = self._known.get(key)
         if found is None:

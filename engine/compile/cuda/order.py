@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from engine.ad.threads import Access, Group
 from engine.compile.backend import raced
+from engine.compile.cuda.overlaps import meeting
 from engine.compile.cuda.winners import NOTHING, Won
 from engine.compile.threads import Threads
 from engine.diagnostics import Diagnostic, LaunchError
+
+_USES = "one thread uses what another one writes"
 
 
 def check_order(
@@ -23,13 +28,16 @@ def check_order(
     if classes.order_free or raced.get():
         return
     primal = {adjoint: p for p, adjoint in threads.gradients.items()}
-    for group in classes.groups:
-        why = _objection(group, frozenset(primal[k] for k in group.names if k in primal), won)
+    found = [(_objection(g, frozenset(primal[k] for k in g.names if k in primal), won), g.names)
+             for g in classes.groups]  # fmt: skip
+    if any(g.sharing == "unproven" for g in classes.groups):
+        found.append(_overlap(threads, dim, args))
+    for why, names in found:
         if why is None:
             continue
         access, what = why
         name = symbol.rpartition("_")[0]  # the rest is a hash
-        array = next((primal[k] for k in group.names if k in primal), group.names[0])
+        array = next((primal[k] for k in names if k in primal), names[0])
         raise LaunchError(
             Diagnostic(
                 "E407", f"kernel {name!r}: the gradient of {array!r} depends on the order in which "
@@ -37,6 +45,24 @@ def check_order(
                 access.span, 'let threads add with `atomic_add`, or launch with device="cpu"',
             )
         )  # fmt: skip
+
+
+def _overlap(
+    threads: Threads, dim: tuple[int, ...], args: bytes
+) -> tuple[tuple[Access, str] | None, tuple[str, ...]]:
+    """The same for arguments that share memory, and the arrays in question."""
+    key = ("overlap", dim, threads.apart(args))
+    if key not in threads.alike:
+        if len(threads.alike) >= 256:
+            threads.alike.clear()
+        threads.alike[key] = meeting(threads, dim, args)
+    met = cast("tuple[Access, Access] | None", threads.alike[key])
+    if met is None:
+        return None, ()
+    read, change = met
+    one = read.array == change.array and read.kind == change.kind
+    what = "several threads replace one element" if one else _USES
+    return (change, what), (change.array, read.array)
 
 
 def _objection(group: Group, primals: frozenset[str], won: Won) -> tuple[Access, str] | None:
@@ -47,7 +73,7 @@ def _objection(group: Group, primals: frozenset[str], won: Won) -> tuple[Access,
     if not group.why:
         return None
     if group.sharing == "ordered":
-        return group.why[0], "one thread uses what another one writes"
+        return group.why[0], _USES
     takes = [a for a in group.accesses if a.kind == "take"]
     if takes and primals & won.fought:
         known = group.sharing == "take" and any(g.issuperset(primals) for g in won.groups)

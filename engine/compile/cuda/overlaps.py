@@ -1,0 +1,82 @@
+"""Whether threads of a launch meet in memory that several of its arguments share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from engine.ad.threads import Access
+from engine.ad.threads.affine import Form, Poly, Value
+from engine.ad.threads.apart import Numbers
+from engine.ad.threads.bounds import Bounds
+from engine.compile.threads import Placed, Threads
+
+_ORDERLY = frozenset(["store", "take", "ordered", "native"])  # even among themselves
+_PAIRS = 2_000  # of accesses, looked at: else it is not proven
+_SHIFTS = 64  # by which two elements may lie to each other, looked at
+
+
+def meeting(threads: Threads, dim: tuple[int, ...], args: bytes) -> tuple[Access, Access] | None:
+    """Two accesses by which a thread may touch what another one does, by arguments that overlap.
+
+    None where it is proven that there are none, or none whose order matters. The second one
+    changes what is there.
+    """
+    arrays = threads.arrays(args)
+    given = threads.given(args, arrays)
+    there = {a.name: a for a in arrays if not a.empty}
+    accesses: dict[str, dict[Access, Access]] = {name: {} for name in there}
+    for a in threads.collected.accesses:
+        if a.array in accesses:
+            accesses[a.array].setdefault(a, a)
+    numbers, looked = Numbers(Bounds(dim, given)), 0
+    for one, other in tangled(list(there.values())):
+        for x in accesses[one]:
+            for y in accesses[other]:
+                if x.kind == y.kind and x.kind not in _ORDERLY:
+                    continue
+                looked += 1
+                if looked > _PAIRS or not _apart(numbers, x, y, there[one], there[other]):
+                    return (x, y) if y.kind in _ORDERLY else (y, x)
+    return None
+
+
+def tangled(arrays: list[Placed]) -> Iterable[tuple[str, str]]:
+    """Names of arrays that share memory and are not one; of those, too, that overlap themselves."""
+    for k, a in enumerate(arrays):
+        for b in arrays[: k + 1]:
+            if a.overlaps_itself if a.same_as(b) else a.meets(b):
+                yield b.name, a.name
+
+
+def _apart(n: Numbers, x: Access, y: Access, a: Placed, b: Placed) -> bool:
+    """Whether no two threads touch the same bytes by the access `x` of `a` and `y` of `b`."""
+    if n.never(x) or n.never(y):
+        return True
+    sizes = a.type.element.size, b.type.element.size
+    unit = math.gcd(*a.strides, *b.strides, *sizes, b.address - a.address)
+    left, right = _flat(n, x, a, 0, unit), _flat(n, y, b, b.address - a.address, unit)
+    if left is None or right is None:
+        return False
+    shifts = range(1 - sizes[1] // unit, sizes[0] // unit)
+    if len(shifts) > _SHIFTS:
+        return False
+    return all(n.apart(_at(x, left), _at(y, right - Form.of(shift))) for shift in shifts)
+
+
+def _flat(n: Numbers, x: Access, a: Placed, at: int, unit: int) -> Form | None:
+    """Where the element of an access begins, in units from some place; None if not known."""
+    out = Form.of(at // unit)
+    for form, stride, length in zip(n.forms(x), a.strides, a.shape, strict=False):
+        if length == 1 or not stride:
+            continue
+        if form is None:
+            return None
+        out += form.times(Poly.of(stride // unit))
+    return out
+
+
+def _at(x: Access, place: Form) -> Access:
+    """The same access of an array of units."""
+    return replace(x, index=(Value(place),))

@@ -1,0 +1,118 @@
+"""Arguments that share memory: gradients are those of the CPU, or refused where order counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine import LaunchError
+from tests.backend.cuda.emulated import PLACES, place
+
+T = wp.float64
+D = wp.array(dtype=T)
+N = 3
+
+
+@pytest.fixture(params=PLACES)
+def gpu(request: pytest.FixtureRequest) -> Iterator[str]:
+    with place(request.param) as device:
+        yield device.alias
+
+
+@wp.kernel
+def mixed(x: D, out: D):
+    i = wp.tid()
+    out[i] = wp.sin(x[i]) * x[i]
+
+
+@wp.kernel
+def shifted(x: D, out: D):
+    i = wp.tid()
+    out[i] = wp.sin(x[i + 1]) * x[i + 1]
+
+
+@wp.kernel
+def gathered(x: D, at: wp.array(dtype=int), out: D):
+    i = wp.tid()
+    out[i] = wp.sin(x[at[i]]) * x[i]
+
+
+@wp.kernel
+def added(x: D, out: D):
+    i = wp.tid()
+    wp.atomic_add(out, i % 2, wp.sin(x[i]))
+
+
+@wp.kernel
+def both(x: D, y: D, out: D):
+    i = wp.tid()
+    out[i] = x[i] * y[i]
+
+
+@wp.kernel
+def columns(x: wp.array2d(dtype=T), out: wp.array2d(dtype=T)):
+    i, j = wp.tid()
+    out[i, j] = wp.sin(x[i, j]) * x[i, 0]
+
+
+def gradient(device: str, kernel: Any, dim: Any, parts: Any, at: Any = None) -> list[Any]:
+    """Values and gradients after a launch with parts of one array."""
+    values = np.linspace(0.5, 2.0, 24)
+    if kernel is columns:
+        values = values.reshape(4, 6)
+    with wp.ScopedDevice(device):
+        a = wp.array(values, dtype=T, requires_grad=True)
+        args = [a[p] if isinstance(p, (slice, tuple)) else p(a) for p in parts]
+        if at is not None:
+            args.insert(1, wp.array(at, dtype=int))
+        with wp.Tape() as tape:
+            wp.launch(kernel, dim, args)
+        weights = np.arange(1.0, values.size + 1).reshape(values.shape)
+        tape.backward(grads={a: weights})
+        return [a.numpy(), a.grad.numpy()]
+
+
+MEET = {
+    "next": (mixed, [slice(0, 3), slice(1, 4)], None),
+    "before": (mixed, [slice(1, 4), slice(0, 3)], None),
+    "turned": (mixed, [slice(2, None, -1), slice(0, 3)], None),
+    "steps": (mixed, [slice(2, None, -1), slice(0, 6, 2)], None),
+    "the second": (both, [slice(6, 9), slice(0, 3), slice(1, 4)], None),
+    "gathered": (gathered, [slice(0, 3), slice(1, 4)], [0, 2, 1]),
+    "added": (added, [slice(0, 3), slice(1, 4)], None),
+}
+
+
+@pytest.mark.parametrize("name", MEET)
+def test_threads_that_use_what_others_write_are_refused(gpu: str, name: str) -> None:
+    kernel, parts, at = MEET[name]
+    with pytest.raises(LaunchError, match="one thread uses what another one writes"):
+        gradient(gpu, kernel, N, parts, at)
+
+
+def test_a_launch_of_one_thread_has_an_order(gpu: str) -> None:
+    parts = [slice(0, 3), slice(1, 4)]
+    found, right = gradient(gpu, mixed, 1, parts), gradient("cpu", mixed, 1, parts)
+    np.testing.assert_allclose(found, right, rtol=1e-12)
+
+
+APART = {
+    "one's own": (shifted, N, [slice(0, 4), slice(1, 5)]),
+    "odd and even": (mixed, N, [slice(0, 6, 2), slice(1, 7, 2)]),
+    "what is not touched": (mixed, N, [slice(0, 6), slice(3, 9)]),
+    "inputs alone": (both, N, [slice(0, 3), slice(1, 4), slice(6, 9)]),
+    "the same": (mixed, N, [slice(0, 3), slice(0, 3)]),
+    "columns": (columns, (4, 3), [np.s_[:, 0:3], np.s_[:, 3:6]]),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_gradients_of_threads_that_keep_apart_are_the_cpus(gpu: str, name: str) -> None:
+    kernel, dim, parts = APART[name]
+    for _ in range(2):  # the order of an emulated GPU turns round
+        found, right = gradient(gpu, kernel, dim, parts), gradient("cpu", kernel, dim, parts)
+        np.testing.assert_allclose(found, right, rtol=1e-12)
