@@ -26,15 +26,15 @@ def streams(e: Emitter, known: Loops) -> bool:
         return False
     if any(isinstance(s, (n.Return, n.For, n.While)) for s in n.walk(fn.body)):
         return False
-    words = 0
+    written, words = False, 0
     for p in fn.params:
         if not isinstance(p.type, ArrayType) or p.name not in facts.written:
             continue
         box = loans.get(p.name, ())
         if not box or box[-1][0] != facts.axes - 1 or not _is_written(fn, p):
             return False
-        words += p.type.element.size // 4
-    return 0 < operations(fn.body, calls=True) <= LITTLE * words
+        written, words = True, words + p.type.element.size // 4
+    return written and operations(fn.body, calls=True) <= LITTLE * words
 
 
 def _is_written(fn: n.Function, array: n.Var) -> bool:

@@ -46,6 +46,12 @@ def shifted(x: F2, y: F2):
 
 
 @wp.kernel
+def copied(x: F, y: F):
+    i = wp.tid()
+    y[i] = x[i]
+
+
+@wp.kernel
 def sometimes(x: F, y: F):
     i = wp.tid()
     if x[i] > 0.0:
@@ -65,7 +71,7 @@ def component(x: F, y: V):
     y[i][1] = x[i]
 
 
-KERNELS = [loops.saxpy, halves, shifted]
+KERNELS = [loops.saxpy, halves, shifted, copied]
 
 
 def far(kernel: Any, form: int = 0) -> bool:
@@ -75,7 +81,8 @@ def far(kernel: Any, form: int = 0) -> bool:
 
 def test_what_goes_out_by_lines() -> None:
     """What every thread writes, and nobody reads."""
-    assert far(loops.saxpy) and far(loops.saxpy, 1) and far(halves) and far(shifted)
+    assert far(loops.saxpy) and far(loops.saxpy, 1) and far(halves)
+    assert far(shifted) and far(copied)
     for kernel in (sometimes, twice, component, loops.in_place, loops.gathered, loops.looped):
         assert not far(kernel), kernel.key
     assert not far(loops.saxpy, 2)

@@ -143,18 +143,14 @@ template <class T> void put_changes(unsigned char* far, const unsigned char* nea
         if (memcmp(near + k, old + k, sizeof(T)) != 0) memcpy(far + k, near + k, sizeof(T));
 }
 
-// Brings back what is no longer as it was, and leaves the rest to whom it belongs.
-void bring_changes(const lent_t& a) {
+// Does something for each row of a box, there and here.
+template <class F> void for_rows(const lent_t& a, F row) {
     const int last = a.loan->axes - 1;
-    const int64_t size = a.loan->size, to_old = a.old - a.near;
     int64_t i[4] = {};
     for (;;) {
         unsigned char *far = a.far, *near = a.near;
         for (int d = 0; d < last; ++d) far += i[d] * a.steps[d], near += i[d] * a.pitch[d];
-        for (int64_t j = 0; j < a.count[last]; ++j, far += a.steps[last], near += size) {
-            if (size % 4) put_changes<uint8_t>(far, near, near + to_old, size);
-            else put_changes<uint32_t>(far, near, near + to_old, size);
-        }
+        row(far, near);
         int d = last - 1;
         for (; d >= 0; --d) {
             if (++i[d] < a.count[d]) break;
@@ -164,21 +160,22 @@ void bring_changes(const lent_t& a) {
     }
 }
 
+// Brings back what is no longer as it was, and leaves the rest to whom it belongs.
+void bring_changes(const lent_t& a) {
+    const int last = a.loan->axes - 1;
+    const int64_t size = a.loan->size, to_old = a.old - a.near;
+    for_rows(a, [&](unsigned char* far, unsigned char* near) {
+        for (int64_t j = 0; j < a.count[last]; ++j, far += a.steps[last], near += size) {
+            if (size % 4) put_changes<uint8_t>(far, near, near + to_old, size);
+            else put_changes<uint32_t>(far, near, near + to_old, size);
+        }
+    });
+}
+
 // Brings what was written to memory that nobody reads soon.
 void stream(const lent_t& a) {
-    const int last = a.loan->axes - 1;
-    int64_t i[4] = {};
-    for (;;) {
-        unsigned char *far = a.far, *near = a.near;
-        for (int d = 0; d < last; ++d) far += i[d] * a.steps[d], near += i[d] * a.pitch[d];
-        stream_bytes(far, near, a.count[last] * a.loan->size);
-        int d = last - 1;
-        for (; d >= 0; --d) {
-            if (++i[d] < a.count[d]) break;
-            i[d] = 0;
-        }
-        if (d < 0) return;
-    }
+    const int64_t bytes = a.count[a.loan->axes - 1] * a.loan->size;
+    for_rows(a, [&](unsigned char* far, unsigned char* near) { stream_bytes(far, near, bytes); });
 }
 
 // What an argument says of an array.
