@@ -5,6 +5,7 @@
     kernels/KEY.json   for each kernel as its user wrote it: its key in the index, and what
                        launches need to know of it (see `remembered`)
     notes/KEY.json     words of compilers about themselves
+    headers/KEY.h.gch  what the compiler parsed of headers (see `cpu.precompiled`)
     failed/KEY.log     what the compiler said when it failed
     tmp/               builds under way; locks/: who builds what
 
@@ -41,8 +42,9 @@ if TYPE_CHECKING:
 # `pathlib`, `shutil` and `tempfile` are imported late: what only loads kernels needs none of them.
 
 _SCHEMA = 1
-_FOLDERS = ("objects", "index", "kernels", "notes", "failed", "tmp", "locks")
+_FOLDERS = ("objects", "index", "kernels", "notes", "headers", "failed", "tmp", "locks")
 _KERNELS = 5_000  # that are remembered: the texts of programs change more often than their code
+_HEADERS = 4  # that are kept, of 5 MB each: by compiler and by version of the engine
 _STALE = 3600.0  # seconds after which a build's leftovers are of nobody
 
 
@@ -198,7 +200,7 @@ class Cache:
 
     def clear(self) -> None:
         """Removes all kernels. What processes have loaded stays with them."""
-        for folder in ("kernels", "index", "objects", "notes", "failed"):
+        for folder in ("kernels", "index", "objects", "notes", "headers", "failed"):
             for path, _ in files_of(self.root / folder):
                 self.discard(path)
 
@@ -207,9 +209,10 @@ class Cache:
         import shutil
 
         now = time.time()
-        kept = sorted(files_of(self.root / "kernels"), key=lambda item: item[1].st_mtime)
-        for path, _ in kept[:-_KERNELS]:
-            self.discard(path)
+        for folder, most in (("kernels", _KERNELS), ("headers", _HEADERS)):
+            found = [x for x in files_of(self.root / folder) if x[0].suffix != ".h"]
+            for path, _ in sorted(found, key=lambda item: item[1].st_mtime)[:-most]:
+                self.discard(path)
         for folder in ("tmp", "locks"):
             for path, info in files_of(self.root / folder):
                 if now - info.st_mtime > _STALE:

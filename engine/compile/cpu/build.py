@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shlex
 import signal
 import subprocess
@@ -17,33 +18,38 @@ from engine.compile.cpu.toolchain import Toolchain
 
 
 @dataclass(frozen=True)
+class Job:
+    """A compiler run that is to be: in the source's folder, `command` makes `output`."""
+
+    source: Path
+    output: Path
+    command: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Outcome:
     """One compiler run. `problem` is empty where it made `output`."""
 
+    source: Path
     output: Path
     problem: str
     command: str
     said: str
+    refused: bool = False  # by the compiler itself, in its time
 
 
-def build(
-    toolchain: Toolchain,
-    sources: Sequence[tuple[Path, int]],
-    include: Sequence[Path],
-    timeout: float,
-    at_once: int = 1,
-) -> list[Outcome]:
-    """Compiles source files, each at its level, to shared objects beside them.
+def build(jobs: Sequence[Job], timeout: float, at_once: int = 1) -> list[Outcome]:
+    """Runs the compiler for each job.
 
-    timeout: seconds that the compiler may take for each. at_once: how many run at a time.
+    timeout: seconds that it may take for each. at_once: how many run at a time.
     """
     runs: list[_Run] = []
     done: list[Outcome] = []
     try:
-        for source, level in sources:
+        for job in jobs:
             if len(runs) - len(done) >= at_once:
                 done.append(runs[len(done)].wait(timeout))
-            runs.append(_Run(toolchain, source, include, level))
+            runs.append(_Run(job))
         done += [r.wait(timeout) for r in runs[len(done) :]]
         return done
     finally:
@@ -51,23 +57,33 @@ def build(
             r.stop()
 
 
+def shared_object(
+    toolchain: Toolchain,
+    source: Path,
+    include: Sequence[Path],
+    level: int = 0,
+    before: Path | None = None,
+) -> Job:
+    """Makes a shared object beside a source file: see `Toolchain.compile_command`."""
+    output = source.with_suffix(".so")
+    command = toolchain.compile_command(source.name, output.name, include, level, before)
+    return Job(source, output, command)
+
+
 class _Run:
-    def __init__(
-        self, toolchain: Toolchain, source: Path, include: Sequence[Path], level: int
-    ) -> None:
-        self.output = source.with_suffix(".so")
-        self.words = source.with_suffix(".txt")
-        command = toolchain.compile_command(source.name, self.output.name, include, level)
-        self.command = shlex.join(command)
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.words = job.source.with_suffix(".txt")
+        self.command = shlex.join(job.command)
         self.process: subprocess.Popen[bytes] | None = None
-        self.problem = ""
+        self.problem, self.refused = "", False
         self.began = time.monotonic()
         # A file, not a pipe: nothing blocks, however much the compiler says.
         with open(self.words, "wb") as words:
             try:
                 self.process = subprocess.Popen(
-                    command,
-                    cwd=source.parent,
+                    job.command,
+                    cwd=job.source.parent,
                     stdin=subprocess.DEVNULL,
                     stdout=words,
                     stderr=subprocess.STDOUT,
@@ -79,10 +95,11 @@ class _Run:
     def wait(self, limit: float) -> Outcome:
         if self.process is not None:
             try:
-                code = self.process.wait(max(0.0, self.began + limit - time.monotonic()))
+                code = _wait(self.process, max(0.0, self.began + limit - time.monotonic()))
+                self.refused = code > 0
                 if code:
                     self.problem = f"gave up (exit status {code})"
-                elif not self.output.is_file():
+                elif not self.job.output.is_file():
                     self.problem = "made no output"
             except subprocess.TimeoutExpired:
                 self.problem = f"was stopped after {limit:g} seconds"
@@ -90,7 +107,8 @@ class _Run:
         said = ""
         with contextlib.suppress(OSError):
             said = self.words.read_text(encoding="utf-8", errors="replace")
-        return Outcome(self.output, self.problem, self.command, said)
+        return Outcome(self.job.source, self.job.output, self.problem, self.command, said,
+                       self.refused)  # fmt: skip
 
     def stop(self) -> None:
         """Ends the compiler and what it started, if it still runs."""
@@ -102,3 +120,21 @@ class _Run:
             else:
                 os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
+    """Its exit status, as soon as it has one: `Popen.wait` looks every 50 ms.
+
+    Raises TimeoutExpired after `limit` seconds.
+    """
+    if sys.platform == "linux" and hasattr(os, "pidfd_open") and process.returncode is None:
+        with contextlib.suppress(OSError):  # an old kernel, or too many files
+            handle = os.pidfd_open(process.pid)
+            try:
+                poll = select.poll()  # not `select`, which knows few handles
+                poll.register(handle, select.POLLIN)
+                poll.poll(1000 * limit)
+            finally:
+                os.close(handle)
+            limit = 0.01 if process.poll() is None else 1.0
+    return process.wait(limit)

@@ -16,7 +16,8 @@ from engine.codegen.outline import LARGE, expanded_of, weight_of
 from engine.codegen.spelling import identifier
 from engine.compile.backend import Entry
 from engine.compile.cache import Cache, open_cache
-from engine.compile.cpu.build import Outcome, build
+from engine.compile.cpu import precompiled
+from engine.compile.cpu.build import Outcome, build, shared_object
 from engine.compile.cpu.libraries import loader, named
 from engine.compile.cpu.loops import text
 from engine.compile.cpu.pool import processors
@@ -121,22 +122,47 @@ def _load(cache: Cache, u: _Unit) -> bool:
 def _compile(cache: Cache, units: list[_Unit], toolchain: Toolchain) -> None:
     parts = _split(units)
     with cache.workspace() as folder:
-        sources = []
-        for i, part in enumerate(parts):
-            source = folder / f"kernels{i}.cpp"
-            level = part[0].level
-            settings = ["#define ENG_LARGE"] if level else []
-            if config.precise_math:
-                settings.append("#define ENG_PRECISE")
-            text = [*settings, f'#include "{headers.COMMON}"', *(u.source() for u in part)]
-            source.write_text("\n".join(text), encoding="utf-8")
-            sources.append((source, level))
-        outcomes = build(toolchain, sources, headers.CPU, config.compile_timeout, processors())
-        for part, (source, _), outcome in zip(parts, sources, outcomes, strict=True):
+        sources = [_write(part, folder / f"kernels{i}.cpp") for i, part in enumerate(parts)]
+        for part, outcome in zip(parts, _build(cache, parts, sources, toolchain), strict=True):
             if outcome.problem:
-                raise _failure(cache, part, source, outcome)
+                raise _failure(cache, part, outcome)
             cache.add(outcome.output, {u.key: u.symbol for u in part})
     cache.trim()
+
+
+def _write(part: list[_Unit], source: Path) -> Path:
+    """One text of some kernels."""
+    text = [*_settings(part), f'#include "{headers.COMMON}"', *(u.source() for u in part)]
+    source.write_text("\n".join(text), encoding="utf-8")
+    return source
+
+
+def _settings(part: list[_Unit]) -> list[str]:
+    settings = ["#define ENG_LARGE"] if part[0].level else []
+    return [*settings, "#define ENG_PRECISE"] if config.precise_math else settings
+
+
+def _build(
+    cache: Cache, parts: list[list[_Unit]], sources: list[Path], toolchain: Toolchain
+) -> list[Outcome]:
+    """Runs the compiler, for the headers, too, where that is not done yet."""
+    ready = precompiled.find(cache, toolchain)
+    first = [None if _settings(part) else ready for part in parts]
+    levels = [part[0].level for part in parts]
+    jobs = [shared_object(toolchain, source, headers.CPU, level, before)
+            for source, level, before in zip(sources, levels, first, strict=True)]  # fmt: skip
+    extra = None if ready else precompiled.job(cache, toolchain, sources[0].parent)
+    every = jobs if extra is None else [*jobs, extra]
+    outcomes = build(every, config.compile_timeout, processors())
+    if extra is not None:
+        precompiled.keep(cache, toolchain, outcomes.pop())
+    for i, before in enumerate(first):
+        if before is not None and outcomes[i].refused:  # its fault, perhaps
+            plain = shared_object(toolchain, sources[i], headers.CPU, levels[i])
+            (outcomes[i],) = build([plain], config.compile_timeout)
+            if not outcomes[i].problem:
+                precompiled.give_up(cache, toolchain)
+    return outcomes
 
 
 def _split(units: list[_Unit]) -> list[list[_Unit]]:
@@ -158,12 +184,12 @@ def _evenly(units: list[_Unit]) -> list[list[_Unit]]:
     return parts
 
 
-def _failure(cache: Cache, part: list[_Unit], source: Path, outcome: Outcome) -> CompilerError:
-    text = source.read_text(encoding="utf-8", errors="replace")
+def _failure(cache: Cache, part: list[_Unit], outcome: Outcome) -> CompilerError:
+    text = outcome.source.read_text(encoding="utf-8", errors="replace")
     parts = (f"$ {outcome.command}", f"The compiler {outcome.problem}.", outcome.said, text)
     fns = [u.fn for u in part]
     log = cache.log(part[0].key, "\n\n".join(parts))
     return failure(
-        f"the C++ compiler {outcome.problem}", fns, outcome.said, source.name, text, log,
+        f"the C++ compiler {outcome.problem}", fns, outcome.said, outcome.source.name, text, log,
         help="check that the compiler can make shared objects, or name another one in CXX",
     )  # fmt: skip

@@ -10,7 +10,7 @@ from pathlib import Path
 from engine import config
 from engine.codegen import headers
 from engine.compile.cache import Cache, open_cache
-from engine.compile.cpu.build import build
+from engine.compile.cpu.build import build, shared_object
 from engine.compile.cpu.toolchain import Toolchain, find_toolchain
 from engine.diagnostics import CompilerError, Diagnostic
 
@@ -59,7 +59,8 @@ def _compile(
     with cache.workspace() as folder:
         copy = folder / source.name
         copy.write_text(text, encoding="utf-8")
-        (made,) = build(toolchain, [(copy, 0)], [*headers.CPU, *include], config.compile_timeout)
+        job = shared_object(toolchain, copy, [*headers.CPU, *include])
+        (made,) = build([job], config.compile_timeout)
         if made.problem:
             log = cache.log(key, made.said)
             problem = f"the C++ compiler {made.problem} on {names[1]}"

@@ -53,6 +53,7 @@ class Toolchain:
 
     command: how it is called, without flags. version: its own words. cpu: the processor
     that `-march=native` compiles for. levels: of `LEVELS`, as far as the settings let it go.
+    libraries: what comes after the source.
     """
 
     command: tuple[str, ...]
@@ -60,23 +61,51 @@ class Toolchain:
     flags: tuple[str, ...]
     cpu: str
     levels: tuple[str, ...] = LEVELS
+    libraries: tuple[str, ...] = ("-lm",)
 
     @functools.cached_property
     def key(self) -> str:
         """A hash of everything but the source text that the output depends on."""
-        parts = (*self.command, self.version, *self.flags, *self.levels, self.cpu)
+        parts = (*self.command, self.version, *self.flags, *self.levels, *self.libraries, self.cpu)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
+    @property
+    def precompiles(self) -> bool:
+        """Whether it is GCC itself, which keeps what it parsed, and takes up what fits alone."""
+        return _plain_gcc(self.command, self.version)
+
     def compile_command(
-        self, source: str, output: str, include: Sequence[Path], level: int = 0
+        self,
+        source: str,
+        output: str,
+        include: Sequence[Path],
+        level: int = 0,
+        before: Path | None = None,
     ) -> list[str]:
         """The command that makes a shared object of a source file.
 
-        include: folders of headers, in the order of the search. level: of `LEVELS`.
+        include: folders of headers, in the order of the search. level: of `LEVELS`. before: a
+        header that is read before the file, which may be precompiled.
         """
-        folders = [word for folder in include for word in ("-iquote", str(folder))]
-        return [*self.command, self.levels[level], *self.flags, *folders,
-                "-o", output, source, "-lm"]  # fmt: skip
+        first = [] if before is None else ["-include", str(before)]
+        return [*self.command, self.levels[level], *self.flags, *_folders(include), *first,
+                "-o", output, source, *self.libraries]  # fmt: skip
+
+    def header_command(self, source: str, output: str, include: Sequence[Path]) -> list[str]:
+        """The command that precompiles a header, for sources at the first level."""
+        flags = [f for f in self.flags if f != "-shared"]
+        return [*self.command, self.levels[0], *flags, *_folders(include),
+                "-x", "c++-header", "-o", output, source]  # fmt: skip
+
+
+def _folders(include: Sequence[Path]) -> list[str]:
+    return [word for folder in include for word in ("-iquote", str(folder))]
+
+
+def _plain_gcc(command: tuple[str, ...], version: str) -> bool:
+    """GCC without flags of the user's, on a system whose linker and libraries are known."""
+    gcc = "Free Software Foundation" in version
+    return gcc and len(command) == 1 and sys.platform.startswith("linux")
 
 
 def find_toolchain() -> Toolchain:
@@ -226,13 +255,16 @@ def _toolchain(
             # returns zero.
             flags += ("-fno-ipa-modref",)
     # Kernels need nothing of the C++ library (which zig would build first, for minutes).
+    libraries: tuple[str, ...] = ("-lm",)
     if clang:
         flags += ("-nostdlib++",)
+    elif _plain_gcc(command, version):  # to look into that library takes as long as to link
+        libraries = ("-nodefaultlibs", "-Wl,--as-needed", "-lm", "-lc", "-lgcc")
     elif sys.platform.startswith("linux"):
-        flags += ("-Wl,--as-needed",)
+        libraries = ("-Wl,--as-needed", "-lm")
     if debug:
         flags += ("-g",)
-    return Toolchain(command, version, flags, cpu_features(), levels)
+    return Toolchain(command, version, flags, cpu_features(), levels, libraries)
 
 
 @functools.lru_cache(maxsize=1)
