@@ -25,6 +25,7 @@ from adtool.exits import ToolError, because
 from adtool.job import CheckOptions, Job, Target
 from adtool.report import Failure, Finding
 from engine.classes import dataclass
+from engine.processes import wait
 
 if TYPE_CHECKING:
     from adtool.accuracy.entries import Expected
@@ -137,7 +138,7 @@ def run_session(
                 start_new_session=True,
             )
         deadline = start + timeout if timeout > 0 else None
-        stopped, last = _wait(process, deadline, folder, watch)
+        stopped, last = _wait(process, deadline, folder, watch, not silent)
         done, failure = _conclude(process.returncode, stopped, last, timeout, folder)
         noted = _faults_of(job.target, done) if job.target.capture else _noted(folder)
         looked = job.jacobian and job.columns is None and failure is None
@@ -266,9 +267,12 @@ def _wait(
     deadline: float | None,
     folder: Path,
     watch: Callable[[status.Status], None] | None,
+    shown: bool,
 ) -> tuple[str, status.Status]:
     """Waits for the child's end. Says what stopped it ("", "timeout" or a signal's name), and
     what it did last: before it was stopped, since an interrupted target unwinds to its end.
+
+    shown: whether somebody will look at it.
     """
     stopped = ""
     try:
@@ -276,10 +280,12 @@ def _wait(
             # What the child's results are read and told with takes as long to import here as there.
             import adtool.assemble
             import adtool.last
-            import adtool.outcome  # noqa: F401
+            import adtool.outcome
             from adtool.rules import load_rules
 
             load_rules()
+            if shown:
+                import adtool.render.text  # noqa: F401
 
             while True:
                 left = None if deadline is None else deadline - time.monotonic()
@@ -288,7 +294,7 @@ def _wait(
                     break
                 pause = min(x for x in (left, _POLL if watch else None, 3600.0) if x is not None)
                 with suppress(subprocess.TimeoutExpired):
-                    process.wait(pause)
+                    wait(process, pause)
                     break
                 if watch:
                     watch(status.read(folder / files.STATUS))
@@ -303,7 +309,7 @@ def _wait(
             if stopped and (stopped != "timeout" or last.phase == status.CHECK):
                 _signal_group(process, signal.SIGINT)  # lets it clean up
                 with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
-                    process.wait(_GRACE)
+                    wait(process, _GRACE)
             _signal_group(process, signal.SIGKILL)
             process.wait()
     return stopped, last

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import shlex
 import signal
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from engine.classes import dataclass
 from engine.compile.cpu.toolchain import Toolchain
+from engine.processes import wait
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class _Run:
     def wait(self, limit: float) -> Outcome:
         if self.process is not None:
             try:
-                code = _wait(self.process, max(0.0, self.began + limit - time.monotonic()))
+                code = wait(self.process, max(0.0, self.began + limit - time.monotonic()))
                 self.refused = code > 0
                 if code:
                     self.problem = f"gave up (exit status {code})"
@@ -120,21 +120,3 @@ class _Run:
             else:
                 os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-
-
-def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
-    """Its exit status, as soon as it has one: `Popen.wait` looks every 50 ms.
-
-    Raises TimeoutExpired after `limit` seconds.
-    """
-    if sys.platform == "linux" and hasattr(os, "pidfd_open") and process.returncode is None:
-        with contextlib.suppress(OSError):  # an old kernel, or too many files
-            handle = os.pidfd_open(process.pid)
-            try:
-                poll = select.poll()  # not `select`, which knows few handles
-                poll.register(handle, select.POLLIN)
-                poll.poll(1000 * limit)
-            finally:
-                os.close(handle)
-            limit = 0.01 if process.poll() is None else 1.0
-    return process.wait(limit)
