@@ -19,7 +19,7 @@ from engine.logger import log_info
 from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch
-from engine.runtime.device import DEVICES, DeviceLike, get_device, others
+from engine.runtime.device import DEVICES, HOST, DeviceLike, get_device, others
 from engine.runtime.execute import Executable
 from engine.runtime.foreign import is_foreign
 from engine.runtime.guards import in_one_place
@@ -86,7 +86,8 @@ def launch(
     plan = kernel._plan if kernel.__class__ is Kernel else None
     functions = maker.functions
     if (
-        functions is not None and plan is not None and device is None
+        functions is not None and plan is not None
+        and (device is None or device is HOST or (device.__class__ is str and device == _HOST))
         and not (adjoint or record_cmd or stream is not None) and (plan.recipe or plan.hurry())
     ):  # fmt: skip
         came = functions.whole(plan.recipe, dim, inputs, outputs, record_tape)
@@ -95,7 +96,7 @@ def launch(
         if came is not None:
             return plan.finish(dim, came)
     if (
-        plan is not None and plan.plain and (device is None or others)
+        plan is not None and plan.plain and (device is None or device is HOST or others)
         and not (adjoint or record_cmd)
         and inputs.__class__ in _GROUPS and outputs.__class__ in _GROUPS
         and (plan.is_unheard() if not others else stream is None)
@@ -149,6 +150,7 @@ def _is_grid(dim: Any) -> bool:
     return True
 
 
+_HOST = HOST.alias
 _SHORT = 1 << 20  # three axes of it are below all limits
 
 
