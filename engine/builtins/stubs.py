@@ -18,10 +18,12 @@ from engine.builtins.generic_constructors import (
     neutral,
     part_names,
 )
+from engine.builtins.host_calls import MISS, MOST, HostCall, host_call
 from engine.builtins.queries import QUERIES
 from engine.builtins.resolve import describe, names, resolve, suggest
 from engine.builtins.special import SPECIAL, tile_annotation
 from engine.diagnostics import Diagnostic, LaunchError
+from engine.ir.as_python import Evaluation, as_python, quietly
 from engine.ir.interp import evaluate
 from engine.ir.ops import OPS
 from engine.lang.scalars import host_number
@@ -126,6 +128,7 @@ class Builtin:
         told = {**KERNEL_ONLY, **GENERIC_CONSTRUCTORS, **IDENTITIES}.get(name)
         told = QUERIES[name][0].doc if name in QUERIES else told
         self.__doc__ = told or special or "\n".join(describe(name))
+        self._known: dict[tuple[type, ...], HostCall] = {}
 
     def __repr__(self) -> str:
         return f"<engine builtin {self.__builtin_name__}>"
@@ -136,6 +139,10 @@ class Builtin:
         raise TypeError(f"{self!r} is not subscriptable")
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        if not named:
+            call = self._known.get(tuple(map(type, args)))
+            if call is not None and (came := call(args)) is not MISS:
+                return came
         name = self.__builtin_name__
         if name in EXPECTATIONS:
             return expect(name, *args, **named)
@@ -172,50 +179,82 @@ class Builtin:
             return make(name, args, named, types, weak)
         got = resolve(name, types, weak)
         if got is None and name in COMPOSITES:
-            return _composed(name, args, types, weak)
+            return self._composed(args, types, weak)
         if got is None:
             listed = ", ".join(map(str, types))
             _fail("E104", f"{name}() does not take ({listed})", suggest(name, types))
-        values = []
-        for t, cast, value in zip(types, got.casts, args, strict=True):
-            values.append(_to_numpy(value, cast or t))  # type: ignore[arg-type]
+        op, values = OPS[got.op].numpy, []
         with np.errstate(all="ignore"):
-            result = OPS[got.op].numpy(*(values[k] for k in got.order))
+            for t, cast, value in zip(types, got.casts, args, strict=True):
+                values.append(_to_numpy(value, cast or t))  # type: ignore[arg-type]
+            result = op(*(values[k] for k in got.order))
+        straight = got.order == tuple(range(len(args)))
+        run = (lambda *v: (op(*v),)) if straight else (lambda *v: (op(*[v[k] for k in got.order]),))
+        self._remember(args, types, got.casts, run, [got.result])
         return _from_numpy(result, got.result)
 
+    def _composed(self, args: Sequence[Any], types: list[Type], weak: Sequence[bool]) -> Any:
+        """A call of a composite on the host: its IR, interpreted. One value, or a tuple.
 
-def _composed(name: str, args: Sequence[Any], types: list[Type], weak: Sequence[bool]) -> Any:
-    """A call of a composite on the host: its IR, interpreted. One value, or a tuple.
+        Vectors that the call is there to change are changed. All else stays as it is: the state of
+        random numbers does not advance on the host.
+        """
+        name = self.__builtin_name__
+        tried = with_defaults(name, list(args), types, list(weak))
+        fits = ((v, t, choose(name, t, plain)) for v, t, plain in tried)
+        values, kinds, found = next((x for x in fits if x[2] is not None), ([], [], None))
+        if found is None:
+            _fail("E104", f"{name}() does not take ({', '.join(map(str, types))})",
+                  suggest(name, types))  # fmt: skip
+        typed = [c or t for c, t in zip(found.casts, kinds, strict=True)]
+        assert hooks.instantiate is not None
+        fn: Function = hooks.instantiate(found.composite, typed)
+        with np.errstate(all="ignore"):
+            given = [_to_numpy(v, t) for v, t in zip(values, typed, strict=True)]  # type: ignore[arg-type]
+        run = _evaluation(fn)
+        results = evaluate(fn, given) if run is None else quietly(run, given)
+        count = len(results) - len(found.composite.updates)
+        changed = found.composite.updates
+        if not count and all(isinstance(args[k], Components) for k in changed):
+            # As the kernel changes its variable.
+            for k, value in zip(changed, results, strict=True):
+                args[k]._data[...] = value
+            return None
+        if not count:
+            _fail(
+                "E106",
+                f"{name}() was called outside a kernel with variables to set",
+                f"leave them out and use the results: ... = {name}(a)",
+            )
+        found_results = zip(results[:count], fn.results, strict=False)
+        if run is not None:
+            more = given[len(args) :]  # defaults
+            whole = (lambda *v: run(*v, *more)) if more else run
+            self._remember(args, types, found.casts[: len(args)], whole, fn.results[:count])
+        out = tuple(_from_numpy(v, t) for v, t in found_results)
+        return out[0] if len(out) == 1 else out
 
-    Vectors that the call is there to change are changed. All else stays as it is: the state of
-    random numbers does not advance on the host.
-    """
-    tried = with_defaults(name, list(args), types, list(weak))
-    fits = ((v, t, choose(name, t, plain)) for v, t, plain in tried)
-    values, kinds, found = next((x for x in fits if x[2] is not None), ([], [], None))
-    if found is None:
-        _fail("E104", f"{name}() does not take ({', '.join(map(str, types))})",
-              suggest(name, types))  # fmt: skip
-    typed = [c or t for c, t in zip(found.casts, kinds, strict=True)]
-    assert hooks.instantiate is not None
-    fn: Function = hooks.instantiate(found.composite, typed)
-    given = [_to_numpy(v, t) for v, t in zip(values, typed, strict=True)]  # type: ignore[arg-type]
-    results = evaluate(fn, given)
-    count = len(results) - len(found.composite.updates)
-    changed = found.composite.updates
-    if not count and all(isinstance(args[k], Components) for k in changed):
-        for k, value in zip(changed, results, strict=True):  # as the kernel changes its variable
-            args[k]._data[...] = value
-        return None
-    if not count:
-        _fail(
-            "E106",
-            f"{name}() was called outside a kernel with variables to set",
-            f"leave them out and use the results: ... = {name}(a)",
-        )
-    found_results = zip(results[:count], fn.results, strict=False)
-    out = tuple(_from_numpy(v, t) for v, t in found_results)
-    return out[0] if len(out) == 1 else out
+    def _remember(
+        self, args: Sequence[Any], types: Sequence[Type], casts: Sequence[ScalarType | None],
+        run: Evaluation, results: Sequence[Type],
+    ) -> None:  # fmt: skip
+        classes = tuple(map(type, args))
+        if len(self._known) < MOST:
+            found = host_call(args, types, casts, run, results)
+            if found is not None:
+                self._known[classes] = found
+
+
+# By identity: each stands for itself as long as its function is kept.
+_evaluations: dict[int, tuple[Function, Evaluation | None]] = {}
+
+
+def _evaluation(fn: Function) -> Evaluation | None:
+    """A composite as Python code, written once."""
+    known = _evaluations.get(id(fn))
+    if known is None:
+        known = _evaluations[id(fn)] = (fn, as_python(fn))
+    return known[1]
 
 
 def _describe(value: object) -> str:

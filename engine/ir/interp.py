@@ -122,7 +122,7 @@ def _arguments(fn: n.Function, args: Sequence[Any]) -> list[Any]:
 
 def _argument(p: n.Var, value: Any) -> Any:
     if not isinstance(p.type, ArrayType):
-        return _typed(value, p.type)
+        return typed(value, p.type)
     inner = shape_of(p.type.element)
     dtype = scalar_of(p.type).numpy
     if not isinstance(value, np.ndarray) or value.dtype != dtype:
@@ -132,7 +132,7 @@ def _argument(p: n.Var, value: Any) -> Any:
     return value
 
 
-def _typed(value: Any, t: ValueType) -> Any:
+def typed(value: Any, t: ValueType) -> Any:
     """A value as NumPy holds it: a scalar of the type's dtype, or an array of components."""
     dtype = scalar_of(t).numpy
     if isinstance(t, ScalarType):
@@ -143,7 +143,7 @@ def _typed(value: Any, t: ValueType) -> Any:
     return out
 
 
-def _zero(t: Type) -> Any:
+def zero(t: Type) -> Any:
     assert not isinstance(t, ArrayType)
     return np.zeros(shape_of(t), scalar_of(t).numpy)[()]
 
@@ -201,12 +201,12 @@ class _Thread:
             # Keyed by identity (the constant is kept, so that it stays unique): fast.
             known = self.constants.get(id(a))
             if known is None:
-                known = self.constants[id(a)] = (a, _typed(a.value, a.type))
+                known = self.constants[id(a)] = (a, typed(a.value, a.type))
             return known[1]
         if a.name not in self.frame:
             if not a.mutable:
                 raise self.error(f"{a} is read before it is defined", span)
-            self.frame[a.name] = _zero(a.type)
+            self.frame[a.name] = zero(a.type)
         return self.frame[a.name]
 
     def values(self, atoms: Sequence[n.Atom], span: Span) -> list[Any]:
@@ -273,7 +273,7 @@ class _Thread:
             except IndexError as e:
                 raise self.error(str(e), s.span) from None
         if not isinstance(s.dst.type, ArrayType):
-            result = _typed(result, s.dst.type)
+            result = typed(result, s.dst.type)
         self.frame[s.dst.name] = result
         if self.trace is not None:
             self.trace(s, operands, result, self.index)

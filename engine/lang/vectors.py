@@ -18,6 +18,7 @@ from engine.diagnostics import Diagnostic, LaunchError
 from engine.lang import types as t
 from engine.lang.numbers import exact, misfit, number_kind, numbers
 from engine.lang.operator_errors import told
+from engine.lang.plain_numbers import ALL, Layout, is_plain_real, item, put_item, put_plain
 from engine.lang.scalars import SCALAR_CLASSES, host_number
 
 _SUFFIX = {
@@ -51,15 +52,22 @@ class Components:
     __hash__ = None  # type: ignore[assignment]
     _shape: ClassVar[tuple[int, ...]]
     _dtype: ClassVar[np.dtype[Any]]
+    # How plain numbers are put into the memory of an array of C; None where it is none.
+    _layout: ClassVar[Layout | None] = None
     _data: np.ndarray[Any, np.dtype[Any]]
 
     def __init__(self, *args: Any) -> None:
-        if args:
+        if args and not put_plain(self, args):
             self._data[...] = _components(type(self), args)
 
     @classmethod
     def _of(cls, data: Any) -> Any:
         """A value that owns a copy of `data`, whose shape must fit."""
+        if cls._layout is not None:
+            found = np.asarray(data, cls._dtype, order="C")
+            if found.shape != cls._shape:
+                found = found.reshape(cls._shape)
+            return cls.from_buffer_copy(found)  # type: ignore[attr-defined]
         out = cls.__new__(cls)
         out._data[...] = np.asarray(data, cls._dtype).reshape(cls._shape)
         return out
@@ -72,12 +80,24 @@ class Components:
         return self._data.copy() if copy else self._data
 
     def __getitem__(self, index: Any) -> Any:
+        if index.__class__ is int and self._layout is not None and self._layout.one is not None:
+            n = self._shape[0]
+            if -n <= index < n:
+                return self._layout.one(item(self, index))
         got = self._data[_checked(index, self._shape)]
         if isinstance(got, np.ndarray):
             return from_numpy_value(got)
         return host_number(self.__ir_type__.scalar, got)
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        layout = self._layout
+        if (
+            index.__class__ is int and layout is not None and layout.real
+            and -self._shape[0] <= index < self._shape[0]
+            and is_plain_real(value)
+        ):  # fmt: skip
+            put_item(self, index, value)
+            return
         part, found = self._data[_checked(index, self._shape)], numbers(value)
         if found.shape not in ((), part.shape) or number_kind(found.dtype) not in "biuf":
             place = f"components of shape {part.shape}" if part.shape else "a component"
@@ -89,6 +109,8 @@ class Components:
         return self._data.tobytes()
 
     def __iter__(self) -> Iterator[Any]:
+        if self._layout is not None and self._layout.one is not None:
+            return map(self._layout.one, item(self, ALL))
         return (self[i] for i in range(len(self)))
 
     def __len__(self) -> int:
@@ -104,7 +126,7 @@ class Components:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Components):
-            return self.__ir_type__ == other.__ir_type__ and bool(np.all(self._data == other._data))
+            return self.__ir_type__ == other.__ir_type__ and bool((self._data == other._data).all())
         try:
             data = np.asarray(other)
         except ValueError:
@@ -171,6 +193,8 @@ class Components:
         return from_numpy_value(self._data @ other._data)
 
     def _elementwise(self, op: Any, other: object, swap: bool = False) -> Any:
+        if other.__class__ is self.__class__ and not swap:
+            return self._of(op(self._data, other._data))
         if isinstance(other, Components):
             if other.__ir_type__ != self.__ir_type__:
                 return NotImplemented
@@ -190,8 +214,11 @@ class Components:
             return op(other, self._data) if swap else op(self._data, other)
         if not _is_number(other):
             return NotImplemented
-        s = np.asarray(other).astype(self._dtype)
         with np.errstate(all="ignore"):
+            if other.__class__ is float and self._dtype.kind == "f":
+                s = self._dtype.type(other)
+            else:
+                s = np.asarray(other).astype(self._dtype)
             return self._of(op(s, self._data) if swap else op(self._data, s))
 
 
@@ -316,7 +343,7 @@ _LETTERS = frozenset("xyzw")
 
 def _component(i: int) -> property:
     def get(self: Vector) -> Any:
-        return host_number(self.__ir_type__.scalar, self._data[i])
+        return self[i]
 
     def put(self: Vector, value: Any) -> None:
         self[i] = value
@@ -397,7 +424,11 @@ def _with_storage(
     storage: Any = flat["_type_"]
     for n in reversed(shape):
         storage = storage * n
-    members["_data"] = property(lambda self: np.frombuffer(self, dtype).reshape(shape))
+    if len(shape) == 1:
+        members["_data"] = property(lambda self: np.frombuffer(self, dtype))
+    else:
+        members["_data"] = property(lambda self: np.frombuffer(self, dtype).reshape(shape))
+    members["_layout"] = Layout(kind)
     made = type(storage)(name, (base, storage), members)
     for attribute, value in flat.items():
         setattr(made, attribute, value)  # not before: it would decide on the memory

@@ -24,7 +24,7 @@ from engine.lang.structs import (
 )
 from engine.lang.types import UINT64, ScalarType, scalar_of
 from engine.lang.values import to_ir_type, uint64, value_class
-from engine.lang.vectors import vector_class
+from engine.lang.vectors import Components, vector_class
 from engine.logger import log_warning
 from engine.runtime import modules
 from engine.runtime.annotation import ArrayAnnotation, describe
@@ -34,6 +34,7 @@ from engine.runtime.launch_errors import fail
 from engine.runtime.links import descriptor
 from engine.runtime.pack import Mismatch, packer, shown_value
 
+_SHARED = (ScalarType, *ARRAYS)
 _RESERVED = ("assign", "numpy_dtype", "numpy_value", "to")
 
 
@@ -47,8 +48,9 @@ class Struct:
     """
 
     __ir_type__: ClassVar[StructType]
-    # Of fields whose annotation is a scalar class of the engine; others hold Python's numbers.
+    # What fields start as, and which of them as one of their own.
     __zeros__: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    __made__: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *args: Any, **named: Any) -> None:
         kind = self.__ir_type__
@@ -62,8 +64,10 @@ class Struct:
             if name not in kind.fields:
                 raise _no_field(kind, name)
             given[name] = value
-        for name, t in kind.fields.items():
-            self.__dict__[name] = self.__zeros__[name] if name in self.__zeros__ else _zero(t)
+        own = self.__dict__
+        own.update(self.__zeros__)
+        for name in self.__made__:
+            own[name] = _zero(kind.fields[name])
         for name, value in given.items():
             setattr(self, name, value)
 
@@ -188,6 +192,7 @@ def _make(cls: Any, names: dict[str, Any]) -> type[Struct]:
     members: dict[str, Any] = {"key": cls.__name__, "vars": MappingProxyType(fields)}
     members |= {k: v for k, v in vars(cls).items() if k not in skip}
     members |= {"__ir_type__": kind, "__doc__": cls.__doc__, "__zeros__": _zeros(fields, found)}
+    members["__made__"] = tuple(f for f, t in fields.items() if not isinstance(t, _SHARED))
     made = type(cls.__name__, (Struct,), members)
     kind.cls = made
     if "cls" not in members:
@@ -211,11 +216,15 @@ def _evaluated(annotation: Any, around: dict[str, Any]) -> Any:
 
 
 def _zeros(fields: Mapping[str, FieldType], annotations: Mapping[str, Any]) -> dict[str, Any]:
-    """Zeros of the engine's scalar classes, for the fields that are annotated with one."""
-    out = {}
+    """Zeros of all fields, in their order; None for what each value has to have for itself.
+
+    Those of scalars are of the engine's classes where the annotation is one, else Python's.
+    """
+    out: dict[str, Any] = {}
     for f, t in fields.items():
         note = annotations[f]
         python = note in (int, float, bool) if not isinstance(note, str) else note in _PYTHON
+        out[f] = _zero(t) if isinstance(t, _SHARED) else None
         if isinstance(t, ScalarType) and not python:
             out[f] = value_class(t)(0)
     return out
@@ -280,6 +289,14 @@ def _converted(value: Any, t: FieldType) -> Any:
     """A value as a field holds it. Raises Mismatch."""
     if value is None:
         return _zero(t)
+    if isinstance(t, ScalarType):
+        # Most are plain numbers that fit.
+        if value.__class__ is float and t.kind == "f":
+            return value
+        if value.__class__ is int and t.kind == "i" and abs(value) < 1 << (t.bits - 1):
+            return value
+    elif isinstance(value, Components) and value.__ir_type__ == t:
+        return vector_class(t)._of(value._data)
     if isinstance(t, StructType):
         if getattr(type(value), "__ir_type__", None) is not t:
             raise Mismatch("E202", shown_value(value), f"pass {t.name}(...)")
