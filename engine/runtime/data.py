@@ -11,7 +11,7 @@ import numpy as np
 from engine import config
 from engine.lang.numbers import exact, misfit, number_kind, numbers
 from engine.lang.structs import ElementType, StructType, record_dtype
-from engine.lang.types import BFLOAT16, BY_NAME, ScalarType, scalar_of, shape_of
+from engine.lang.types import BFLOAT16, BY_NAME, FLOAT32, FLOAT64, ScalarType, scalar_of, shape_of
 from engine.logger import log_warning
 from engine.runtime import cuda_interface
 from engine.runtime.annotation import MAX_DIMS, describe
@@ -246,10 +246,15 @@ def inner_shape(kind: ElementType) -> tuple[int, ...]:
     return () if isinstance(kind, StructType) else shape_of(kind)
 
 
+_WIDE, _FAR = (FLOAT32, FLOAT64), 3e38  # below it, nothing rounds to infinity
+
+
 def element_value(value: Any, kind: ElementType) -> NumpyArray:
     """One element (or one number for all its components) as NumPy. Raises LaunchError (E202)."""
     if isinstance(kind, StructType):
         return _record(value, kind)
+    if value.__class__ is float and kind in _WIDE and -_FAR < value < _FAR:
+        return np.asarray(value, scalar_of(kind).numpy)  # as nearly all are
     found = numbers(value)
     inner = shape_of(kind)
     scalar: ScalarType = scalar_of(kind)
