@@ -127,8 +127,15 @@ def _determinant(a: Any) -> Any:
     return s[0] * t[5] - s[1] * t[4] + s[2] * t[3] + s[3] * t[2] - s[4] * t[1] + s[5] * t[0]
 
 
+_OTHERS = ((1, 2), (0, 2), (0, 1))
+
+
 def _cofactor(a: Any, r: int, c: int) -> Any:
-    minor = _determinant(np.delete(np.delete(a, r, 0), c, 1))
+    if a.shape[0] == 3:  # as below, without a matrix for it
+        (r0, r1), (c0, c1) = _OTHERS[r], _OTHERS[c]
+        minor = a[r0, c0] * a[r1, c1] - a[r0, c1] * a[r1, c0]
+    else:
+        minor = _determinant(np.delete(np.delete(a, r, 0), c, 1))
     return -minor if (r + c) % 2 else minor
 
 
