@@ -17,14 +17,16 @@ class Block:
 
     # Tells when a block is over that was not left; None where none is watched.
     _watch: ref[Any] | None = None
-
-    def _is_open(self) -> bool:
-        """Whether a block is running."""
-        raise NotImplementedError
+    _token: Any = None  # while a block runs, what ends it
 
     def _end(self) -> None:
         """Ends what a block began, also where that has happened in part."""
         raise NotImplementedError
+
+    def _lost(self, watch: ref[Any]) -> None:
+        if self._watch is watch:
+            self._watch = None
+            self._end()
 
 
 class Leave:
@@ -41,12 +43,6 @@ class Leave:
             return self._leave
         # No bound method, which is gone before the call begins; nor does a traceback keep this.
         call = partial(self._leave, of)
-        if not of._is_open():
-            of._watch = ref(call, partial(_lost, of))
+        if of._token is None:
+            of._watch = ref(call, of._lost)
         return call
-
-
-def _lost(of: Block, watch: ref[Any]) -> None:
-    if of._watch is watch:
-        of._watch = None
-        of._end()

@@ -191,10 +191,9 @@ class ScopedCapture(Block):
         self.active = False
         self.graph: Graph | None = None
         self._options = options
-        self._may_begin = False
 
     def __enter__(self) -> ScopedCapture:
-        self._may_begin = recording.graph.get() is None
+        self._token = True if recording.graph.get() is None else None
         capture_begin(self.device, self.stream, **self._options)
         self.active = True
         return self
@@ -203,19 +202,16 @@ class ScopedCapture(Block):
     def __exit__(self, *exc: object) -> None:
         self.active = False
         self.graph = capture_end(self.device, self.stream)
-        self._may_begin, self._watch = False, None
-
-    def _is_open(self) -> bool:
-        return self._may_begin
+        self._token = self._watch = None
 
     def _end(self) -> None:
         """Captures nothing any more; there is no graph."""
         self.active = False
         captured = recording.graph.get()
-        if self._may_begin and isinstance(captured, Graph):  # this one, or a branch in it
+        if self._token and isinstance(captured, Graph):  # this one, or a branch in it
             captured._token = captured._root._token = None
             recording.graph.set(None)
-        self._may_begin = False
+        self._token = None
 
 
 Branch = Callable[..., Any] | Graph

@@ -177,9 +177,6 @@ class Gathered(Block):
     def __exit__(self, *exc: object) -> None:
         self._end()
 
-    def _is_open(self) -> bool:
-        return self._token is not None
-
     def _end(self) -> None:
         if _gathering.get() is self:
             _gathering.set(None) if self._token is None else _gathering.reset(self._token)

@@ -34,9 +34,6 @@ class ReplayedTape(Block):
     _unmade: tuple[list[Record], list[Replay]] | None = None
     _token: Token[recording.Recorder | None] | None = None
 
-    def _is_open(self) -> bool:
-        return self._token is not None
-
     def __getattr__(self, name: str) -> Any:
         """The records, made now."""
         unmade = self.__dict__.get("_unmade") if name == "records" else None
