@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 
 
 class Lock:
@@ -23,8 +24,15 @@ class Lock:
         if not owned:  # else the thread that forked holds it, and lives on
             self._lock = threading.RLock()
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
+    # `with` calls these of the lock itself, which are no Python: a signal's handler that raises
+    # finds it either taken, with its block to be left, or free.
+    @property
+    def __enter__(self) -> Callable[[], object]:
+        return self._lock.acquire
+
+    @property
+    def __exit__(self) -> Callable[..., object]:
+        return self._lock.__exit__
 
     def taken_at_once(self) -> bool:
         """Takes it unless another thread has it; who got it must `leave`."""
@@ -33,6 +41,3 @@ class Lock:
     def leave(self) -> None:
         """Gives it back."""
         self._lock.release()
-
-    def __exit__(self, *exc: object) -> None:
-        self.leave()

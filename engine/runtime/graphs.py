@@ -16,6 +16,7 @@ from engine.diagnostics.site import call_site
 from engine.lang.types import is_integer
 from engine.runtime import recording
 from engine.runtime.array import array
+from engine.runtime.blocks import Block, Leave
 from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.device_graphs import DeviceGraph
 from engine.runtime.launch_errors import fail
@@ -178,7 +179,7 @@ def capture_launch(graph: Graph, stream: Any = None) -> None:
         graph._replay()
 
 
-class ScopedCapture:
+class ScopedCapture(Block):
     """`with ScopedCapture() as capture:` captures the block; the result is `capture.graph`.
 
     The arguments are those of `capture_begin`, and so are the errors.
@@ -192,13 +193,25 @@ class ScopedCapture:
         self._options = options
 
     def __enter__(self) -> ScopedCapture:
+        self._token = True if recording.graph.get() is None else None
         capture_begin(self.device, self.stream, **self._options)
         self.active = True
         return self
 
+    @Leave
     def __exit__(self, *exc: object) -> None:
         self.active = False
         self.graph = capture_end(self.device, self.stream)
+        self._token = self._watch = None
+
+    def _end(self) -> None:
+        """Captures nothing any more; there is no graph."""
+        self.active = False
+        captured = recording.graph.get()
+        if self._token and isinstance(captured, Graph):  # this one, or a branch in it
+            captured._token = captured._root._token = None
+            recording.graph.set(None)
+        self._token = None
 
 
 Branch = Callable[..., Any] | Graph

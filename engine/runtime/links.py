@@ -28,6 +28,7 @@ from engine.lang.types import UINT8, ArrayType, ScalarType
 from engine.lang.vectors import vector_class
 from engine.runtime.annotation import element_info
 from engine.runtime.base import ArrayBase, may_meet
+from engine.runtime.blocks import Block, Leave
 from engine.runtime.launch_errors import fail
 from engine.runtime.leaves import leaf_array
 from engine.runtime.recording import active, graph
@@ -149,7 +150,7 @@ class Pool:
     changed: bool = False
 
 
-class Gathered:
+class Gathered(Block):
     """What a launch has in place of arrays in structs in arrays, while it is bound and after.
 
     taped: whether copies are recorded on the active tape. plan: of a kernel that makes fields hold
@@ -172,9 +173,14 @@ class Gathered:
         self._token = _gathering.set(self)
         return self
 
+    @Leave
     def __exit__(self, *exc: object) -> None:
-        assert self._token is not None
-        _gathering.reset(self._token)
+        self._end()
+
+    def _end(self) -> None:
+        if _gathering.get() is self:
+            _gathering.set(None) if self._token is None else _gathering.reset(self._token)
+        self._token = self._watch = None
 
     def move(self, dest: array, src: array) -> None:
         """Copies elements; at once too where a graph is captured, for what is to be read there."""

@@ -158,5 +158,7 @@ def end(recorder: Recorder, token: Token[Recorder | None] | None) -> None:
             active.reset(token)
         except ValueError:  # the block was left in another context (an async task)
             active.set(None)
+        except RuntimeError:  # a signal's handler has raised right after it
+            pass
     elif active.get() is recorder:
         active.set(None)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import Token
 from functools import partial
 from typing import Any
 
 from engine import config
 from engine.compile.backend import Limits
 from engine.diagnostics.site import Site, call_site
+from engine.runtime import recording
 from engine.runtime.array import array
+from engine.runtime.blocks import Block
 from engine.runtime.deferred import DeferredLaunch, Operation
 from engine.runtime.plan_parts import Call
 from engine.tape.capture import Captures
@@ -20,7 +23,7 @@ from engine.tape.restoration import Restoration
 from engine.tape.scopes import ScopeStack
 
 
-class ReplayedTape:
+class ReplayedTape(Block):
     """The records of a tape. Those of graphs are made where somebody looks at them."""
 
     records: list[Record]
@@ -29,6 +32,7 @@ class ReplayedTape:
     _stack: ScopeStack | None
     # Records, and what follows them; where the tape has no list of all of them.
     _unmade: tuple[list[Record], list[Replay]] | None = None
+    _token: Token[recording.Recorder | None] | None = None
 
     def __getattr__(self, name: str) -> Any:
         """The records, made now."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextvars import Token
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -16,6 +15,7 @@ from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import Site, call_site, call_span
 from engine.runtime import quick, recording
 from engine.runtime.array import array
+from engine.runtime.blocks import Leave
 from engine.runtime.device import get_device, others
 from engine.runtime.device_graphs import bypassed, check_recorded
 from engine.runtime.guards import Guard
@@ -56,7 +56,6 @@ class Tape(ReplayedTape):
         self._stack: ScopeStack | None = None  # once there is a scope
         self._seeded: dict[int, array] = {}
         self._former: Collection[array] = ()  # of records that were forgotten
-        self._token: Token[recording.Recorder | None] | None = None
         self._captures = self._listeners()
         self._overwrites = Overwrites()
 
@@ -95,6 +94,7 @@ class Tape(ReplayedTape):
             self._end()
             raise
 
+    @Leave
     def __exit__(self, *exc: object) -> None:
         try:
             if recording.graph.get() is None or not recording.deferred(self._left):
@@ -104,8 +104,8 @@ class Tape(ReplayedTape):
 
     def _end(self) -> None:
         """Records nothing any more."""
-        token, self._token = self._token, None
-        recording.end(self, token)
+        recording.end(self, self._token)
+        self._token = self._watch = None
 
     def _left(self) -> None:
         if self._unmade is None or not self._overwrites.are_none():
