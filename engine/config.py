@@ -49,7 +49,7 @@ num_threads: int = _number("ENGINE_NUM_THREADS")
 # not where threads add floats to one element, whose order is another one each time. False gives it
 # up on the CPU, too, where it would cost much: sums into large arrays at indices that come from
 # data. True: on GPUs, too, where launches for which the order of threads matters run them one after
-# the other (see docs/cuda.md for what that costs), and their gradients are not refused.
+# the other, or in one block (docs/cuda.md says what that costs), and gradients are not refused.
 # The module option of this name says it for the kernels of a module, on GPUs.
 deterministic: bool | DeterministicMode | None = None
 

@@ -68,23 +68,27 @@ def needs_order(entry: Entry, dim: tuple[int, ...], args: bytes, won: Won = NOTH
 
 
 def restless(
-    threads: Threads | None, dim: tuple[int, ...], args: bytes, won: Won
-) -> Restless | None:
+    threads: Threads | None, dim: tuple[int, ...], args: bytes, won: Won,
+    but: frozenset[str] = frozenset(),
+) -> Restless | None:  # fmt: skip
     """Why a launch may give other bits in another order of its threads; None where it does not.
 
     won: what is known of minima and maxima, after the launch or by the one that the adjoint is of.
+    but: arrays whose sums have an order anyway.
     """
     if threads is None:
         return Restless("nothing is known of its threads")
-    key = ("restless", dim, threads.apart(args), won)
+    key = ("restless", dim, threads.apart(args), won, but)
     if key not in threads.alike:
         if len(threads.alike) >= 256:
             threads.alike.clear()
-        threads.alike[key] = _restless(threads, dim, args, won)
+        threads.alike[key] = _restless(threads, dim, args, won, but)
     return cast("Restless | None", threads.alike[key])
 
 
-def _restless(threads: Threads, dim: tuple[int, ...], args: bytes, won: Won) -> Restless | None:
+def _restless(
+    threads: Threads, dim: tuple[int, ...], args: bytes, won: Won, but: frozenset[str]
+) -> Restless | None:
     classes = threads.classes_of(dim, args)
     if not classes.known:
         return Restless("it is too large to be looked at")
@@ -97,7 +101,7 @@ def _restless(threads: Threads, dim: tuple[int, ...], args: bytes, won: Won) -> 
         mine = frozenset(primal[k] for k in names if k in primal)
         if g.sharing in ("shared", "owned"):
             continue
-        if g.sharing == "accumulate" and not names & floats:
+        if g.sharing == "accumulate" and (names <= but or not names & floats):
             continue
         # Which minimum is left has no order, but what each thread found does.
         if g.sharing == "replace" and (names in won.groups or not names & won.fought):

@@ -185,9 +185,13 @@ def too_large(code: Code, dim: tuple[int, ...], end: int) -> bool:
 
 
 class Run:
-    """One launch on its way. in_order: one CUDA thread runs its threads, one after the other."""
+    """One launch on its way.
 
-    in_order = False
+    in_order: one CUDA thread runs its threads, one after the other. one_block: one block of CUDA
+    threads, which adds up what all add to one element in an order of its own, always the same.
+    """
+
+    in_order = one_block = False
 
     def __init__(
         self, backend: Cuda, entry: Entry, dim: tuple[int, ...], args: bytes, begin: int, end: int,
@@ -212,9 +216,22 @@ class Run:
         if self.count > 1:
             if code.is_adjoint and entry.threads is not None and not followed:
                 check_order(entry.symbol, entry.threads, dim, args, self.won)
-            self.in_order = (asked or followed) and needs_order(entry, dim, args, self.won)
+            if asked or followed:
+                self._take_order(entry)
         # What is left of a launch that saves nothing.
         self.left = _ORDERLY if asked and not code.is_adjoint else NOTHING
+
+    def _take_order(self, entry: Entry) -> None:
+        """Finds out whether one thread has to run it, or one block, which adds up by a tree."""
+        code: Code = entry.code
+        saves_little = not code.facts.context or local_stack(code.frames) is not None
+        if self.form and code.apart.sums and saves_little:
+            sums = frozenset(k for k, _ in code.apart.sums)
+            alone = restless(entry.threads, self.dim, self.args, self.won, sums)
+            if alone is None:
+                self.one_block = restless(entry.threads, self.dim, self.args, self.won) is not None
+                return
+        self.in_order = needs_order(entry, self.dim, self.args, self.won)
 
     def memory(self, nbytes: int, zero: bool = False) -> Memory:
         """Memory for this launch. It may be given back before that is over: to its stream."""
@@ -238,6 +255,8 @@ class Run:
             asked, most = shape.get() or (BLOCK, 0)
             block = min(-(-max(asked, 1) // 32) * 32, _LARGEST_BLOCK)
             blocks = min(blocks, most) if most > 0 else blocks
+        if self.one_block:  # no other size of blocks, which would be another order
+            blocks, block = 1, BLOCK
         pointers: list[ctypes.c_void_p] = []
         if self.form and code.apart.useful:
             suffix = SUFFIX
@@ -245,7 +264,7 @@ class Run:
             filled = self.gpu.properties.sm_count * (_PER_SM // block)
             if code.apart.sums:  # each block adds to memory once
                 blocks = min(blocks, filled)
-            if self.form == apart.WIDE and count >= filled * block:
+            if self.form == apart.WIDE and count >= filled * block and not self.one_block:
                 self.state.wide, count = 1, -(-count // WIDE)
         blocks = min(blocks, -(-count // block))
         function = self.backend.function(code, suffix)

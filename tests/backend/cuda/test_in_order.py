@@ -21,7 +21,7 @@ F = wp.array(dtype=float)
 D = wp.array(dtype=wp.float64)
 G = wp.array(dtype=Any)
 I = wp.array(dtype=int)
-N = 300
+N = 700  # three blocks: of two it does not matter which comes first
 
 
 @pytest.fixture(params=PLACES)
@@ -339,10 +339,17 @@ def test_only_what_needs_an_order_has_one(capsys: pytest.CaptureFixture[str]) ->
             for kernel, args in ((own, [x, y]), (counted, [x, n]), (highest, [x, y])):
                 for _ in range(3):
                     wp.launch(kernel, N, args)
-                    assert cupy.grids[-1][:2] == (2, 256)
+                    assert cupy.grids[-1][:2] == (3, 256)
             assert capsys.readouterr().out == ""
+            found = set()
+            for k in range(3):
+                y.zero_()
+                wp.launch(total, N, [x, y], block_dim=64, max_blocks=k)
+                assert cupy.grids[-1][:2] == (1, 256)  # a block adds up by a tree
+                found.add(y.numpy().tobytes())
+            assert capsys.readouterr().out == "" and len(found) == 1
             for _ in range(3):
-                wp.launch(total, N, [x, y], block_dim=64)
+                wp.launch(total, N - 1, [x[1:], y[::2]], block_dim=64)
                 assert cupy.grids[-1][:2] == (1, 1)
             said = capsys.readouterr().out
             assert said.count("\n") and "several threads add floats to an element of 'y'" in said
