@@ -45,9 +45,13 @@ device: str = "cpu"
 # Threads of the CPU that a launch may use. 0: as many as there are cores for this process.
 # $ENGINE_NUM_THREADS is what it is at first.
 num_threads: int = _number("ENGINE_NUM_THREADS")
-# Results are the same bit for bit for any number of threads. False gives that up where it would
-# cost much: sums into large arrays at indices that come from data.
-deterministic: bool | DeterministicMode = True
+# Whether runs give the same bits each time. None: on the CPU, for any number of threads; on a GPU
+# not where threads add floats to one element, whose order is another one each time. False gives it
+# up on the CPU, too, where it would cost much: sums into large arrays at indices that come from
+# data. True: on GPUs, too, where launches for which the order of threads matters run them one after
+# the other, or in one block (docs/cuda.md says what that costs), and gradients are not refused.
+# The module option of this name says it for the kernels of a module, on GPUs.
+deterministic: bool | DeterministicMode | None = None
 
 # ---- compilation
 
@@ -145,6 +149,8 @@ verify_autograd_array_access: bool = False
 log_level: int = 20
 # Log each launch: its kernel, dimensions and arguments, at the level of information.
 print_launches: bool = False
+# Log which kernels a GPU runs one thread after the other, by `deterministic`, and why.
+deterministic_debug: bool = False
 # Look at the floats that each launch and each adjoint has written, and print where one is NaN or
 # infinite. Each launch costs a pass over the arrays that it writes.
 verify_fp: bool = False
@@ -186,4 +192,3 @@ ptx_target_arch: int | None = None
 llvm_cuda: bool = False
 legacy_cpu_linker: bool = False
 deterministic_max_records: int = 0
-deterministic_debug: bool = False

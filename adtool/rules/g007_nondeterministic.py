@@ -6,14 +6,28 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from adtool.report import Finding
-from adtool.rules.base import Manual, Rule, grouped, hits, launches, named, other_pairs, seen_of
+from adtool.rules.base import (
+    Manual,
+    Rule,
+    faulty,
+    grouped,
+    hits,
+    launches,
+    named,
+    other_pairs,
+    seen,
+    seen_of,
+)
 
 if TYPE_CHECKING:
     from adtool.session import Session
 
 
 class Nondeterministic(Rule):
-    """Fires for pairs with the verdict `nondeterministic`, once a kernel."""
+    """Fires for pairs with the verdict `nondeterministic`, once a kernel.
+
+    Of launches on GPUs whose runs differ by no more than rounding, a note, once a line.
+    """
 
     code = "G007"
     name = "nondeterministic"
@@ -22,11 +36,15 @@ class Nondeterministic(Rule):
         what="""
             A launch was run twice at the same inputs, and its results, or those of its
             adjoint, differ by more than rounding in another order explains. The finding gives
-            the spread: the largest difference beside the largest value.
+            the spread: the largest difference beside the largest value. Launches on a GPU, in
+            which several threads add floats to one element, run there some times more, since
+            they add in another order each time: a spread that is rounding is a note, with the
+            line of the sum.
             """,
         why="""
             Such a launch is no function of its inputs, so that it has no derivative that a
-            check could compare with, and a run cannot be repeated.
+            check could compare with, and a run cannot be repeated. Where only the order of a
+            sum is another one, the gradient is right, and last digits are not the same twice.
             """,
         example="""
             engine.atomic_add(next, 0, 1)     # who comes first gets the first place
@@ -38,12 +56,37 @@ class Nondeterministic(Rule):
         todo="""
             Let no thread depend on which other one came first: give each its own place, and
             sum up in a fixed order where digits matter. Random numbers belong to a seed that
-            is an argument of the kernel.
+            is an argument of the kernel. With `engine.config.deterministic = True`, sums on
+            GPUs have an order, which costs time (see docs/cuda.md).
             """,
     )
 
     def check(self, session: Session) -> Iterator[Finding]:
-        """One finding a kernel."""
+        """One finding a kernel, and one for each line of a sum that is not the same twice."""
+        yield from self._differ(session)
+        yield from self._round(session)
+
+    def _round(self, session: Session) -> Iterator[Finding]:
+        told = {h.launch.kernel for h in hits(session, "nondeterministic")}
+        told |= faulty(session, "outside", "race")
+        seen_ones = [
+            (tape.tape, launch, s) for tape in session.tapes for launch in tape.launches
+            for s in launch.spreads if launch.kernel not in told
+        ]  # fmt: skip
+        for group in grouped(seen_ones, lambda x: (x[1].kernel, x[2].span or x[1].span)):
+            tape, launch, _ = group[0]
+            worst = max((s for _, _, s in group), key=lambda s: s.part)
+            count = len({(t, x.index) for t, x, _ in group})
+            yield self.finding(
+                f"{named(launch)} gives other last digits each time it runs "
+                f"{seen(count, tape, launch.index)}: its {worst.text}",
+                "the gradient is right; set `engine.config.deterministic = True` where runs have "
+                "to be the same to the bit",
+                span=worst.span or launch.span, tape=tape, launch=launch.index,
+                kernel=launch.kernel, count=count, severity="note", notes=(worst.what,),
+            )  # fmt: skip
+
+    def _differ(self, session: Session) -> Iterator[Finding]:
         found = hits(session, "nondeterministic")
         for group in grouped(found, lambda h: (h.launch.kernel, h.launch.span)):
             hit = group[0]

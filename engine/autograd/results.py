@@ -125,6 +125,28 @@ class Blame:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """What runs of one launch on a GPU differ by, because its threads have another order each time.
+
+    of: `results`, or `gradients` of one and the same run. array: the one that differs most, by
+    `part` of its largest value. what: what decides, at `span`.
+    """
+
+    of: str
+    array: str
+    part: float
+    device: str
+    what: str
+    span: Span | None = None
+
+    @property
+    def text(self) -> str:
+        """The same for a sentence."""
+        part = f"{self.part:.1e} of the largest value of {self.array!r}"
+        return f"{self.of} differ by {part} from run to run on {self.device}"
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchResult:
     """The check of one launch. span: the kernel's definition; site: the launch call.
 
@@ -137,7 +159,8 @@ class LaunchResult:
     that a thread read before they had a value, with the places. detached: arrays without a
     gradient that the kernel writes and reads back, where pairs fail for want of it. by_hand: of an
     operation of another framework; the kernel is its name then, and the span that of its gradient.
-    peer: of a launch of another package, whose adjoint is what was compared.
+    peer: of a launch of another package, whose adjoint is what was compared. spreads: of a launch
+    on a GPU, what its runs differ by.
     """
 
     index: int
@@ -156,6 +179,7 @@ class LaunchResult:
     detached: tuple[str, ...] = ()
     by_hand: Handwritten | None = None
     peer: Peer | None = None
+    spreads: tuple[Spread, ...] = ()
 
     @property
     def stopped(self) -> bool:

@@ -12,16 +12,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from engine import config
 from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from engine.compile.threads import Threads
+    from engine.diagnostics import Span
     from engine.ir.nodes import Function, Message
 
 # How a run ended: numbers that kernels and backends agree on.
 NO_MEMORY, NOT_SAVED, TOO_LARGE, STACK_LIMIT, JOURNAL_LIMIT, ASSERTED = 1, 2, 3, 4, 5, 6
+
+
+def configured() -> bool:
+    """Whether GPUs run threads one after the other where their order matters, by the settings."""
+    return bool(config.deterministic)
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,8 @@ class Entry:
     symbol: the kernel's name and a hash. code: what its backend calls. key: what the backend finds
     it by in later processes, empty for nothing. messages: what the
     numbers in its output stand for. bound: arguments that follow those of each call. threads:
-    what its threads do to each other. The last three are for the recipe to fill in.
+    what its threads do to each other. in_order: whether GPUs run its threads one after the other
+    where their order matters. The last four are for the recipe to fill in.
     """
 
     symbol: str
@@ -40,12 +48,18 @@ class Entry:
     bound: bytes = b""
     threads: Threads | None = None
     key: str = ""
+    in_order: Callable[[], bool] = configured
 
 
 class Journal(ABC):
-    """What a run wrote to its journal, for another one to read. Its memory ends with it."""
+    """What a run wrote to its journal, for another one to read. Its memory ends with it.
+
+    in_order: the run came out as one of threads that run one after the other.
+    """
 
     __slots__ = ()
+
+    in_order: bool = False
 
     @property
     @abstractmethod
@@ -55,6 +69,29 @@ class Journal(ABC):
     @abstractmethod
     def words(self) -> NDArray[np.int64]:
         """A copy of what a run of the form `accesses` wrote; see `engine.ad.accesses`."""
+
+
+class _InOrder(Journal):
+    """Of a run that came out so and saved nothing."""
+
+    __slots__ = ()
+
+    in_order = True
+    nbytes = 0
+
+    def words(self) -> NDArray[np.int64]:
+        return np.zeros(0, np.int64)
+
+
+IN_ORDER = _InOrder()
+
+
+@dataclass(frozen=True)
+class Restless:
+    """Why the order of a launch's threads may matter to its bits. span: of an access."""
+
+    what: str
+    span: Span | None = None
 
 
 class Limits(NamedTuple):
@@ -344,6 +381,16 @@ class Backend(ABC):
         linear indices to run, begin and end. journal: what a run of the same threads wrote.
         spare: gives the form of an adjoint that saves less, for threads that exceed the limit.
         """
+
+    def restless(
+        self, entry: Entry, dim: tuple[int, ...], args: bytes, journal: Journal | None = None
+    ) -> Restless | None:
+        """What gives a launch other results each time; None where its threads need no order here.
+
+        journal: of an adjoint, what the run before left.
+        """
+        del entry, dim, args, journal
+        return None
 
     def brief(
         self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,

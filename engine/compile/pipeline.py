@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import engine.ad as ad  # not `from engine`, which would ask the engine for all its names
-from engine.compile.backend import Backend, Entry
+from engine.compile.backend import Backend, Entry, configured
 from engine.compile.facts import facts_of
 from engine.compile.remembered import Answers, Damaged, Remembered, form_of
 from engine.compile.remembered import Form as Kept
@@ -79,6 +79,8 @@ class Variants:
         # What a user calls it; whether all launches are watched for accesses outside of arrays.
         self.name = self.facts.name
         self.debug = False
+        # Whether GPUs run threads one after the other where their order matters.
+        self.in_order = configured
         # Kernels that others make of this one, by keys of theirs: they live as long as it does.
         self.derived: dict[Hashable, Variants | None] = {}
 
@@ -375,7 +377,10 @@ def prefetch(requests: Sequence[Request]) -> None:
             for (_, form, key), (v, f), e in zip(group, group.values(), entries, strict=True):
                 # Kernels of the same text share an entry; where they stand differs.
                 threads = v.threads_of(form, *key)
-                found = replace(e, messages=messages_of(f), bound=v.bound(form), threads=threads)
+                found = replace(
+                    e, messages=messages_of(f), bound=v.bound(form), threads=threads,
+                    in_order=v.in_order,
+                )  # fmt: skip
                 v._entries[backend, form, key] = found
                 v._keep(form, key, f, found)
 

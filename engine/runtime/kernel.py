@@ -54,7 +54,8 @@ class Kernel(Definition):
         key: its name in messages, masks and `gradcheck_tape`, by default the function's own.
         module: the group that it is compiled with (a `Module`, a name, "unique"), by default
             that of the function.
-        options: `enable_backward` decides on gradients; others are kept, and mean nothing here.
+        options: `enable_backward` decides on gradients, `deterministic` on GPUs as the setting of
+            that name; others are kept, and mean nothing here.
         types: of an instance of a generic kernel, those of its parameters.
         text: what was there to read when the function was decorated.
 
@@ -110,6 +111,15 @@ class Kernel(Definition):
         own = self.options.get("enable_backward")
         found = self.module.options.get("enable_backward") if own is None else own
         return config.enable_backward if found is None else bool(found)
+
+    def in_order(self) -> bool:
+        """Whether GPUs run its threads one after the other where their order matters.
+
+        The kernel's own option "deterministic" counts, else its module's, else the global one.
+        """
+        own = self.options.get("deterministic")
+        found = self.module.options.get("deterministic") if own is None else own
+        return bool(config.deterministic if found is None else found)
 
     @property
     def signature(self) -> Signature:

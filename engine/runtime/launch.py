@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine import config
+from engine.compile.backend import IN_ORDER
 from engine.compile.cpu.launcher import maker
 from engine.diagnostics.site import Site, call_site
 from engine.lang.types import is_float
@@ -125,15 +126,19 @@ def launch(
             return None
     if others and (stream is not None or max_blocks or block_dim != 256):
         with shaped(stream, block_dim, max_blocks):
-            return _launch(
+            made = _launch(
                 kernel, dim, inputs, outputs, adj_inputs, adj_outputs,
                 stream.device if device is None and isinstance(stream, Stream) else device,
                 adjoint, record_tape, record_cmd,
             )  # fmt: skip
-    return _launch(
-        kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device, adjoint, record_tape,
-        record_cmd,
-    )  # fmt: skip
+    else:
+        made = _launch(
+            kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device, adjoint, record_tape,
+            record_cmd,
+        )  # fmt: skip
+    if record_cmd:
+        made.block_dim, made.max_blocks, made.stream = block_dim, max_blocks, stream
+    return made
 
 
 # Arguments that are lists as they are.
@@ -417,7 +422,9 @@ def _perform_adjoint(
         else:
             check_writable(a)
             a.storage.before_write(a.lo, a.hi)
-    adjoint.run(shape, blob + b"".join(a._packed for a in given))
+    # What the launch was is for the caller to know.
+    journal = None if plan.backend.on_host or not plan.variants.in_order() else IN_ORDER
+    adjoint.run(shape, blob + b"".join(a._packed for a in given), journal=journal)
     if config.verify_fp:
         from engine.runtime import finite
 

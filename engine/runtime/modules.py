@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Plan
 
-# What options a module has at first. "enable_backward" and "mode" mean something, and None what
-# config says; the others are for GPUs, or for compilers that this engine does not have.
+# What options a module has at first. "enable_backward", "mode" and, on GPUs, "deterministic" mean
+# something, and None what config says; the others are for compilers that this engine does not have.
 _OPTIONS: dict[str, Any] = {
     "enable_backward": None,
     "mode": None,
@@ -51,9 +51,9 @@ Named = weakref.WeakValueDictionary[str, Any]
 class Module:
     """A group of kernels with shared options.
 
-    name: that of the Python module, as a rule. options: `enable_backward` and `mode` count, the
-    others are kept for programs that read them. kernels, functions, structs: the latest of each
-    key that was defined there, as long as somebody holds it.
+    name: that of the Python module, as a rule. options: `enable_backward`, `mode` and
+    `deterministic` count, the others are kept for programs that read them. kernels, functions,
+    structs: the latest of each key that was defined there, as long as somebody holds it.
     """
 
     def __init__(self, name: str) -> None:

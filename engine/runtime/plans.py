@@ -26,11 +26,12 @@ def plan_of(kernel: Kernel) -> Plan:
     place = None if debug or backend.kind != "cpu" else warm.place_of(kernel)
     found = None if place is None else place.look()
     if found is not None:
-        found.name = kernel.key
+        found.name, found.in_order = kernel.key, kernel.in_order
         return Plan(kernel, found, backend)
     captures: list[Captures] = []
     plan = Plan(kernel, Variants(lower(kernel, captures)), backend)
     plan.variants.name, plan.variants.debug = kernel.key, debug
+    plan.variants.in_order = kernel.in_order
     warn_of_unassigned_reads(plan.variants.ir)
     modules.compile_group(kernel.module, kernel, plan)
     if place is not None:

@@ -20,6 +20,7 @@ from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch_errors import fail
 from engine.runtime.pack import Mismatch, as_array, packer
+from engine.runtime.streams import shaped
 
 if TYPE_CHECKING:
     from engine.runtime.plan import Plan
@@ -40,7 +41,7 @@ class Launch:
         hooks, params_addr: accepted; compiled code is found by the kernel.
         params: the arguments, by position.
         bounds: the grid; empty where left out.
-        max_blocks, block_dim: accepted for GPU code; they mean nothing on the CPU.
+        max_blocks, block_dim: as of `launch`.
         adjoint: launches run the adjoint, as `launch(adjoint=True)` does.
 
     Raises LaunchError: E202 for what is no kernel, E205 for a bad grid; KernelError.
@@ -65,6 +66,7 @@ class Launch:
         self.device = get_device(device)
         self.max_blocks = max_blocks
         self.block_dim = block_dim
+        self.stream: object = None  # where launches go that name none; None for the current one
         self.adjoint = adjoint
         plan = kernel.plan
         self._plan = plan
@@ -145,9 +147,19 @@ class Launch:
     def launch(self, stream: object = None) -> None:
         """Runs the kernel, or its adjoint. Raises what `launch` does.
 
+        stream: where a GPU queues it; None for that of the recording, or else the current one.
+
         In the block of a tape it is not recorded either (`adtool check` tells of it: G004).
         """
-        del stream
+        stream = self.stream if stream is None else stream
+        shaped_so = stream is not None or self.max_blocks or self.block_dim != 256
+        if shaped_so and not self._backend.on_host:
+            with shaped(stream, self.block_dim, self.max_blocks):
+                self._run()
+        else:
+            self._run()
+
+    def _run(self) -> None:
         plan, functions = self.kernel._plan, maker.functions
         if (
             functions is not None and plan is not None and not self.adjoint

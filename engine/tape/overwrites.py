@@ -272,7 +272,7 @@ def _all_writes(records: Sequence[Record]) -> list[Change]:
 def _journals(records: Sequence[Record]) -> list[int]:
     """The launches that saved what they overwrote."""
     return [k for k, r in enumerate(records) if isinstance(r, LaunchRecord)
-            and r.journal is not None]  # fmt: skip
+            and r.journal is not None and r.journal.nbytes]  # fmt: skip
 
 
 def _first(needed: Needed) -> tuple[int, Restoration]:

@@ -10,7 +10,7 @@ from typing import Any
 from weakref import WeakSet
 
 from engine import config
-from engine.compile.backend import NOTHING, Journal
+from engine.compile.backend import IN_ORDER, NOTHING, Journal
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import Site, call_site, call_span
 from engine.runtime import quick, recording
@@ -178,7 +178,7 @@ class Tape(ReplayedTape):
         seconds = perf_counter() - began
         if journal is not None:
             record.journal = journal
-            self._overwrites.journaled = True
+            self._overwrites.journaled |= journal is not IN_ORDER
         self._append(record, seconds)
         if changes:
             self._overwrites.wrote(changes)

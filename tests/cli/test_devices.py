@@ -94,3 +94,86 @@ def test_a_gpu_that_is_not_there(with_gpus: Any) -> None:
     done = with_gpus("check", "--device", "cuda:1", "script.py")
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "--device cuda:1: device 'cuda:1' is not available (there is one GPU)" in done.stderr
+
+
+SUMS = """
+import numpy as np
+import engine as wp
+
+@wp.kernel
+def total(x: wp.array(dtype=float), e: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(e, 0, x[i] * x[i])
+
+@wp.kernel
+def gathered(x: wp.array(dtype=float), at: wp.array(dtype=int), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 3.0 * x[at[i]]
+
+@wp.kernel
+def counted(x: wp.array(dtype=float), n: wp.array(dtype=int), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] += 2.0 * x[i]
+    if x[i] > 0.0:
+        wp.atomic_add(n, 0, 1)
+
+@wp.kernel
+def placed(x: wp.array(dtype=float), n: wp.array(dtype=int), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[wp.atomic_add(n, 0, 1)] = x[i]
+
+rng = np.random.default_rng(6)
+values = rng.standard_normal(700)
+x = wp.array(values, dtype=float, requires_grad=True)
+y = wp.zeros(700, dtype=float, requires_grad=True)
+e = wp.zeros(1, dtype=float, requires_grad=True)
+at = wp.array(np.arange(700) % 3, dtype=int)
+for _ in range(2):
+    n = wp.zeros(1, dtype=int)
+    with wp.Tape() as tape:
+        LAUNCHES
+    tape.backward(grads={e: wp.ones_like(e), y: wp.array(values, dtype=float)})
+"""
+
+
+def sums(tool: Any, *launches: str) -> None:
+    tool.script(SUMS.replace("LAUNCHES", "\n        ".join(f"wp.launch({c})" for c in launches)))
+
+
+def line_of(text: str) -> int:
+    return next(k for k, s in enumerate(SUMS.splitlines(), 1) if text in s)
+
+
+def test_sums_that_are_not_the_same_twice(with_gpus: Any) -> None:
+    sums(with_gpus, "total, 700, [x, e]", "gathered, 700, [x, at, y]", "counted, 700, [x, n, y]")
+    report = with_gpus.report("--device", "cuda", "script.py")
+    found = report["findings"]
+    assert [(f["code"], f["severity"], f["line"]) for f in found] == [
+        ("G007", "note", line_of("wp.atomic_add(e")), ("G007", "note", line_of("x[at[i]]")),
+    ]  # fmt: skip
+    first, second = (f["message"] for f in found)
+    assert "`total` gives other last digits each time" in first and "its results differ by" in first
+    assert "of the largest value of 'e' from run to run on cuda:0" in first
+    assert "its gradients differ by" in second and "'x'" in second
+    assert "several threads add floats to an element of 'e'" in found[0]["notes"]
+    pairs = [p["verdict"] for launch in report["launches"] for p in launch["pairs"]]
+    assert pairs and set(pairs) == {"pass"} and report["exit_code"] == 0
+    assert with_gpus.report("--device", "cpu", "script.py")["findings"] == []
+
+
+def test_an_order_is_asked_for(with_gpus: Any) -> None:
+    sums(with_gpus, "total, 700, [x, e]", "gathered, 700, [x, at, y]", "placed, 700, [x, n, y]")
+    text = (with_gpus.folder / "script.py").read_text()
+    with_gpus.script(text.replace("rng =", "wp.config.deterministic = True\nrng ="))
+    report = with_gpus.report("--device", "cuda", "script.py")
+    assert report["findings"] == [] and report["exit_code"] == 0
+
+
+def test_places_in_the_order_of_arrival(with_gpus: Any) -> None:
+    """More than rounding: no derivative can be compared."""
+    sums(with_gpus, "placed, 700, [x, n, y]", "total, 700, [x, e]")
+    report = with_gpus.report("--device", "cuda", "script.py")
+    worst, *others = [f for f in report["findings"] if f["code"] == "G007"]
+    assert worst["severity"] == "warning" and worst["kernel"] == "placed"
+    assert "its results differ by" in worst["message"] and "on cuda:0" in worst["message"]
+    assert [f["kernel"] for f in others] == ["total"]

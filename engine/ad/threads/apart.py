@@ -24,6 +24,7 @@ class Numbers:
         self.axes = [d for d, n in enumerate(bounds.dim) if n > 1]
         self._forms: dict[int, list[Form | None]] = {}
         self._along: dict[tuple[int, int], Interval] = {}
+        self._held: list[Access] = []  # those whose identity is a key
 
     def forms(self, a: Access) -> list[Form | None]:
         """The index of each dimension where it is known in this launch."""
@@ -32,6 +33,7 @@ class Numbers:
             holds = self.bounds.holds
             found = [v.form if v is not None and holds(v, a.facts) else None for v in a.index]
             self._forms[id(a)] = found
+            self._held.append(a)
         return found
 
     def along(self, a: Access, axis: int) -> Interval:
@@ -41,6 +43,7 @@ class Numbers:
             found = self.bounds.interval(Form.along(Axis(axis)), a.facts)
             assert found is not None
             self._along[id(a), axis] = found
+            self._held.append(a)
         return found
 
     def never(self, a: Access) -> bool:

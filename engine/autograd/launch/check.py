@@ -13,7 +13,7 @@ from engine.autograd.launch.confirmed import confirmed
 from engine.autograd.launch.derived import can_lift, generated
 from engine.autograd.launch.detached import detached
 from engine.autograd.launch.directions import Comparisons, Pair
-from engine.autograd.launch.evaluation import EvaluationFailed
+from engine.autograd.launch.evaluation import EvaluationFailed, Evaluations
 from engine.autograd.launch.experience import Experience
 from engine.autograd.launch.explanation import blamed, cornered, explained, handwritten
 from engine.autograd.launch.mask import masked
@@ -30,12 +30,15 @@ from engine.autograd.launch.recorded_arguments import (
     recorded_launch,
 )
 from engine.autograd.launch.second_derivative import NoSecondDerivative, check_second
+from engine.autograd.launch.spread import judged, spreads_of
 from engine.autograd.launch.unassigned import unassigned_reads
-from engine.autograd.results import LaunchResult
+from engine.autograd.results import LaunchResult, Spread
 from engine.autograd.variables.roles import Mask
 from engine.classes import dataclass
 from engine.tape.naming import variable
 from engine.tape.records import LaunchRecord
+
+_REPEATED = 4  # launches of a kind that are repeated on the GPU that they ran on
 
 
 @dataclass(frozen=True)
@@ -138,9 +141,11 @@ def _checked(
         found = explained(compared.pairs, evaluated, rng)
         if any(p.verdict == "kink" for p in found) and experience.new(("kink", kind)):
             found = cornered(found, evaluated)
+        spreads = _spreads(record, evaluated, options, experience, kind)
+        found = judged(found, spreads)
         result = replace(
             result, stops=tuple((f.name, f.span) for f in ends), pairs=found,
-            blame=blamed(found, evaluated, rng),
+            blame=blamed(found, evaluated, rng), spreads=spreads,
         )  # fmt: skip
         through = detached(launch, compared.pairs, how)
         if through:
@@ -155,6 +160,17 @@ def _checked(
                 result = replace(result, no_second=str(why))
         experience.learn(kind, result, generated(launch.variants))
         return CheckedLaunch(result, compared.blocks)
+
+
+def _spreads(
+    record: LaunchRecord, launch: Evaluations, options: LaunchOptions, experience: Experience,
+    kind: Hashable,
+) -> tuple[Spread, ...]:  # fmt: skip
+    """What its runs differ by on a GPU. Of the first launches of a kind: one may hold zeros."""
+    met = experience.count(kind)
+    if met > _REPEATED:
+        return ()
+    return spreads_of(record, launch.own, np.random.default_rng([0x5EED, options.seed, met]))
 
 
 def _beside_kinks(

@@ -185,6 +185,11 @@ class Evaluation:
             raise EvaluationFailed(f"it has no forward mode: {why}") from None
         return wrt
 
+    @property
+    def inside(self) -> bool:
+        """Whether its runs are known to need no watching."""
+        return self._runs.inside
+
     def trust(self, inside: bool) -> None:
         """Says whether runs need no watching from now on."""
         self._runs.inside = inside

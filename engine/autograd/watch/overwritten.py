@@ -257,7 +257,7 @@ class OverwrittenReads:
             for loss, changed in self._try(record, some, new):
                 kind: Kind = "outside" if loss.outside else "restored" if restored else "wrong"
                 self._tell(loss, kind if changed else "unneeded", changed)
-        if record.journal is not None:
+        if record.journal_bytes:
             self._within(number, record)
 
     def _affordable(self, key: Hashable, record: LaunchRecord) -> bool:

@@ -103,7 +103,7 @@ def schedule(
     if bounds is None and threads.most is not None and total * threads.most < LEAST:
         return None
     # Tests change what is too small.
-    rest = (dim, bounds, dealt, LEAST, config.deterministic or thread_count())
+    rest = (dim, bounds, dealt, LEAST, _reproducible() or thread_count())
     found = threads.schedules.get((args, rest), False)
     if found is False:
         found = _like(threads, dim, args, bounds, dealt, rest)
@@ -211,7 +211,12 @@ def _most(merged: Sequence[_Merged], work: int) -> int:
     if not own:
         return PARTS
     most = work // max(SHARE * sum(own), 1)
-    return most if config.deterministic else min(4 * most, thread_count())
+    return most if _reproducible() else min(4 * most, thread_count())
+
+
+def _reproducible() -> bool:
+    """Whether results may not depend on the number of threads."""
+    return config.deterministic is None or bool(config.deterministic)
 
 
 def _wide(bounds: Sequence[int], row: int, apart: int) -> bool:

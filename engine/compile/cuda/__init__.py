@@ -30,6 +30,7 @@ from engine.compile.backend import (
     Marks,
     Outcome,
     Properties,
+    Restless,
     Streams,
 )
 from engine.compile.cache import open_cache
@@ -323,6 +324,13 @@ class Cuda(Backend):
         from engine.compile.cuda import runner
 
         return runner.run(self, entry, dim, args, limits, threads, journal, spare)
+
+    def restless(
+        self, entry: Entry, dim: tuple[int, ...], args: bytes, journal: Journal | None = None
+    ) -> Restless | None:
+        from engine.compile.cuda import runner
+
+        return runner.restless_of(entry, dim, args + entry.bound, journal)
 
     def brief(
         self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,

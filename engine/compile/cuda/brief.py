@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from engine.codegen.cuda import local_stack
-from engine.compile.backend import NOTHING, Entry, Limits, Outcome, shape
+from engine.compile.backend import IN_ORDER, NOTHING, Entry, Limits, Outcome, shape
 from engine.compile.cuda import runner
-from engine.compile.cuda.order import check_order
 
 if TYPE_CHECKING:
     from engine.compile.cuda import Code, Cuda
@@ -26,8 +26,8 @@ class Brief:
     any_arguments = False  # adjoints may be refused by how arrays lie
     job = None
 
-    __slots__ = ("_backend", "_came", "_dim", "_entry", "_kept", "_launch", "_limits", "go",
-                 "journal", "stack")  # fmt: skip
+    __slots__ = ("_backend", "_came", "_dim", "_entry", "_in_order", "_kept", "_launch", "_limits",
+                 "go", "journal", "stack")  # fmt: skip
 
     def __init__(self, backend: Cuda, entry: Entry, dim: tuple[int, ...], limits: Limits) -> None:
         self.stack, self.journal = limits
@@ -39,27 +39,32 @@ class Brief:
         self._limits = limits
         stack = entry.code.frames.stack or 0
         self._came = Outcome(stack_bytes=stack) if stack else NOTHING
-        # By arguments: the launch, and what keeps its parameters.
+        # By arguments: the launch, and what keeps its parameters. Those with an order are others.
         self._kept: dict[bytes, tuple[tuple[Any, int, int, Any], runner.Run]] = {}
+        self._in_order: dict[bytes, tuple[tuple[Any, int, int, Any], runner.Run]] = {}
 
     def run(self, args: bytes, spare: Callable[[], Entry] | None) -> Outcome | None:
         """What `Backend.run` gives; None where that has to be asked, and nothing has run."""
         del spare
         if shape.get() is not None:
             return None
-        found = self._kept.get(args) or self._made(args)
+        entry = self._entry
+        if entry.in_order():
+            found = self._in_order.get(args) or self._made(args, self._in_order)
+            self._launch(*found[0])
+            return self._came if entry.code.is_adjoint else replace(self._came, journal=IN_ORDER)
+        found = self._kept.get(args) or self._made(args, self._kept)
         self._launch(*found[0])
         return self._came
 
-    def _made(self, args: bytes) -> tuple[tuple[Any, int, int, Any], runner.Run]:
-        entry, dim, total = self._entry, self._dim, prod(self._dim)
-        code: Code = entry.code
-        if code.is_adjoint and entry.threads is not None and total > 1:
-            check_order(entry.symbol, entry.threads, dim, args + entry.bound)
-        made = runner.Run(self._backend, entry, dim, args, 0, total, self._limits)
-        if len(self._kept) >= KEPT:
-            self._kept.clear()
-        found = self._kept[args] = made.ready(code), made
+    def _made(
+        self, args: bytes, kept: dict[bytes, tuple[tuple[Any, int, int, Any], runner.Run]]
+    ) -> tuple[tuple[Any, int, int, Any], runner.Run]:
+        entry, total = self._entry, prod(self._dim)
+        made = runner.Run(self._backend, entry, self._dim, args, 0, total, self._limits)
+        if len(kept) >= KEPT:
+            kept.clear()
+        found = kept[args] = made.ready(entry.code), made
         return found
 
     def left(

@@ -1,15 +1,23 @@
-"""Launches in which the order of the threads decides: a GPU has none."""
+"""Launches in which the order of the threads decides: a GPU has none.
+
+`check_order` refuses adjoints that would need one. Where the same bits are asked for each time
+(`config.deterministic`), `needs_order` says which launches one CUDA thread has to run; what such
+launches did to each other through memory, their adjoints undo as the CPU does.
+"""
 
 from __future__ import annotations
 
 from typing import cast
 
+from engine import config
 from engine.ad.threads import Access, Group
-from engine.compile.backend import raced
+from engine.compile.backend import Entry, Restless, raced
 from engine.compile.cuda.overlaps import meeting
 from engine.compile.cuda.winners import NOTHING, Won
 from engine.compile.threads import Threads
 from engine.diagnostics import Diagnostic, LaunchError
+from engine.lang.types import is_float, scalar_of
+from engine.logger import log_info
 
 _USES = "one thread uses what another one writes"
 
@@ -42,9 +50,75 @@ def check_order(
             Diagnostic(
                 "E407", f"kernel {name!r}: the gradient of {array!r} depends on the order in which "
                 f"threads ran, and on a GPU they have none: {what}",
-                access.span, 'let threads add with `atomic_add`, or launch with device="cpu"',
+                access.span, 'let threads add with `atomic_add`, launch with device="cpu", or set '
+                "`engine.config.deterministic = True` before the launch: it runs one thread after "
+                "the other then",
             )
         )  # fmt: skip
+
+
+def needs_order(entry: Entry, dim: tuple[int, ...], args: bytes, won: Won = NOTHING) -> bool:
+    """Whether a launch is `restless`; says so where that is asked for."""
+    found = restless(entry.threads, dim, args, won)
+    if found and config.deterministic_debug:
+        name, what = entry.symbol.rpartition("_")[0], "its adjoint" * entry.code.is_adjoint
+        where = f", {found.span}" * (found.span is not None)
+        log_info(f"kernel {name!r}: one thread of the GPU runs {what or 'it'}: {found.what}{where}")
+    return found is not None
+
+
+def restless(
+    threads: Threads | None, dim: tuple[int, ...], args: bytes, won: Won,
+    but: frozenset[str] = frozenset(),
+) -> Restless | None:  # fmt: skip
+    """Why a launch may give other bits in another order of its threads; None where it does not.
+
+    won: what is known of minima and maxima, after the launch or by the one that the adjoint is of.
+    but: arrays whose sums have an order anyway.
+    """
+    if threads is None:
+        return Restless("nothing is known of its threads")
+    key = ("restless", dim, threads.apart(args), won, but)
+    if key not in threads.alike:
+        if len(threads.alike) >= 256:
+            threads.alike.clear()
+        threads.alike[key] = _restless(threads, dim, args, won, but)
+    return cast("Restless | None", threads.alike[key])
+
+
+def _restless(
+    threads: Threads, dim: tuple[int, ...], args: bytes, won: Won, but: frozenset[str]
+) -> Restless | None:
+    classes = threads.classes_of(dim, args)
+    if not classes.known:
+        return Restless("it is too large to be looked at")
+    if classes.stops:
+        return Restless("it has assertions, or native text that may keep a state")
+    primal = {adjoint: p for p, adjoint in threads.gradients.items()}
+    floats = {a.name for a in threads.arrays(args) if is_float(scalar_of(a.type.element))}
+    for g in classes.groups:
+        names = frozenset(g.names)
+        mine = frozenset(primal[k] for k in names if k in primal)
+        if g.sharing in ("shared", "owned"):
+            continue
+        if g.sharing == "accumulate" and (names <= but or not names & floats):
+            continue
+        # Which minimum is left has no order, but what each thread found does.
+        if g.sharing == "replace" and (names in won.groups or not names & won.fought):
+            continue
+        if g.sharing == "take" and mine & won.fought and _known(mine, won):
+            continue
+        why = (*g.why, *g.accesses)[0]
+        what = "add floats to" if g.sharing == "accumulate" else "use or replace"
+        array = next((primal[k] for k in names if k in primal), why.array)
+        what = f"{what} an element of {'the gradient of ' * (array != why.array)}{array!r}"
+        return Restless(f"several threads {what}", why.span)
+    return None
+
+
+def _known(primals: frozenset[str], won: Won) -> bool:
+    """Whether the journal names the winners of arrays that are one."""
+    return any(g.issuperset(primals) for g in won.groups)
 
 
 def _overlap(
@@ -76,7 +150,7 @@ def _objection(group: Group, primals: frozenset[str], won: Won) -> tuple[Access,
         return group.why[0], _USES
     takes = [a for a in group.accesses if a.kind == "take"]
     if takes and primals & won.fought:
-        known = group.sharing == "take" and any(g.issuperset(primals) for g in won.groups)
+        known = group.sharing == "take" and _known(primals, won)
         return None if known else (takes[0], "several threads replace one element")
     # Indices of which nothing is known are most often those of a permutation.
     if group.sharing == "take" and not any(None in a.index for a in group.why):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from engine.ad.threads import Access
-from engine.ad.threads.affine import Form, Poly, Value
+from engine.ad.threads.affine import Axis, Form, Part, Poly, Value
 from engine.ad.threads.apart import Numbers
 from engine.ad.threads.bounds import Bounds
 from engine.compile.threads import Placed, Threads
@@ -62,7 +62,41 @@ def _apart(n: Numbers, x: Access, y: Access, a: Placed, b: Placed) -> bool:
     shifts = range(1 - sizes[1] // unit, sizes[0] // unit)
     if len(shifts) > _SHIFTS:
         return False
-    return all(n.apart(_at(x, left), _at(y, right - Form.of(shift))) for shift in shifts)
+    ways = [(left, right)]
+    known = [_remainders(n, x), _remainders(n, y)]
+    if both := known[0].keys() & known[1].keys():
+        ways.append((_split(left, known[0], both), _split(right, known[1], both)))
+    return all(
+        any(n.apart(_at(x, one), _at(y, other - Form.of(shift))) for one, other in ways)
+        for shift in shifts
+    )  # fmt: skip
+
+
+def _remainders(n: Numbers, x: Access) -> dict[Axis, tuple[Part, int]]:
+    """Coordinates of whose threads it is known what is left by some divisor: `if i % 2 == 0`."""
+    out: dict[Axis, tuple[Part, int]] = {}
+    for fact in x.facts:
+        for c in fact.value.form.coefficients:
+            if not isinstance(c, Part) or c.what != "rem" or len(c.of.terms) != 1:
+                continue
+            ((axis, _),) = c.of.terms
+            if not isinstance(axis, Axis) or c.of != Form.along(axis):
+                continue
+            found = n.bounds.interval(Form.along(c), x.facts)
+            if found is not None and found[0] == found[1]:
+                out[axis] = c, found[0]
+    return out
+
+
+def _split(form: Form, known: dict[Axis, tuple[Part, int]], axes: Iterable[Axis]) -> Form:
+    """A form with coordinates as multiples of what divides them, and the rest."""
+    for axis in axes:
+        factor = form.coefficients.get(axis)
+        if factor is not None:
+            part, rest = known[axis]
+            whole = Form.along(replace(part, what="quot")).times(part.by) + Form.of(rest)
+            form += (whole - Form.along(axis)).times(factor)
+    return form
 
 
 def _flat(n: Numbers, x: Access, a: Placed, at: int, unit: int) -> Form | None:

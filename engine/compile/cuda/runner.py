@@ -20,6 +20,7 @@ from engine.codegen.apart import SUFFIX, WIDE
 from engine.codegen.cuda import local_stack
 from engine.codegen.winners import MOST
 from engine.compile.backend import (
+    IN_ORDER,
     JOURNAL_LIMIT,
     NO_MEMORY,
     NOTHING,
@@ -29,11 +30,12 @@ from engine.compile.backend import (
     Journal,
     Limits,
     Outcome,
+    Restless,
     shape,
 )
 from engine.compile.cuda import apart, winners
 from engine.compile.cuda.gpu import parameters
-from engine.compile.cuda.order import check_order
+from engine.compile.cuda.order import check_order, needs_order, restless
 
 if TYPE_CHECKING:
     from engine.compile.cuda import Code, Cuda
@@ -49,6 +51,7 @@ GROWTH = 8  # how much larger the next ones are
 FRAMES = 1 << 30  # bytes of all frames of stacks together, where one is not larger by itself
 _PER_SM = 2048  # CUDA threads that run at once on one multiprocessor, at most
 _ROOM = (1 << 14, 1 << 22)  # pairs of words for messages: the least, and the most
+_ORDERLY = Outcome(journal=IN_ORDER)
 
 
 class Frames(ctypes.Structure):
@@ -79,7 +82,7 @@ class Launch(ctypes.Structure):
         ("end", ctypes.c_int64), ("error", ctypes.c_void_p), ("ended", ctypes.c_void_p),
         ("again", ctypes.c_int64), ("stack", Frames), ("beyond", ctypes.c_int64),
         ("journal", Frames), ("output", Messages), ("wide", ctypes.c_int64),
-        ("claims", Claims * MOST),
+        ("in_order", ctypes.c_int64), ("claims", Claims * MOST),
     )  # fmt: skip
     begin: int
     end: int
@@ -91,6 +94,7 @@ class Launch(ctypes.Structure):
     journal: Frames
     output: Messages
     wide: int
+    in_order: int
     claims: ctypes.Array[Claims]
 
 
@@ -109,10 +113,10 @@ class CudaJournal(Journal):
     won: who won what several threads fought for.
     """
 
-    __slots__ = ("_gpu", "begin", "count", "memory", "size", "won")
+    __slots__ = ("_gpu", "begin", "count", "in_order", "memory", "size", "won")
 
     def __init__(
-        self, gpu: Gpu, memory: Memory, size: int, begin: int, count: int, won: Won
+        self, gpu: Gpu, memory: Memory, size: int, begin: int, count: int, won: Won, in_order: bool
     ) -> None:
         self._gpu = gpu
         self.memory = memory
@@ -120,6 +124,7 @@ class CudaJournal(Journal):
         self.begin = begin
         self.count = count
         self.won = won
+        self.in_order = in_order
 
     @property
     def nbytes(self) -> int:
@@ -149,17 +154,28 @@ def run(
         return NOTHING
     if too_large(code, dim, end):
         return Outcome(TOO_LARGE)
-    if code.is_adjoint and entry.threads is not None and end - begin > 1:
-        won = journal.won if isinstance(journal, CudaJournal) else winners.NOTHING
-        check_order(entry.symbol, entry.threads, dim, args + entry.bound, won)
-    made = Run(backend, entry, dim, args, begin, end, limits)
+    made = Run(backend, entry, dim, args, begin, end, limits, journal)
     if not code.facts.context:
         made.launch(code)
-        return NOTHING
+        return made.left
     try:
         return made.with_context(entry, journal, spare)
     except MemoryError:
         return Outcome(NO_MEMORY)
+
+
+def _won(entry: Entry, dim: tuple[int, ...], args: bytes, journal: Journal | None) -> Won:
+    """What is known of minima and maxima after a launch, or by what an earlier one left."""
+    if isinstance(journal, CudaJournal):
+        return journal.won
+    return winners.won(entry, dim, args) if entry.code.facts.writes else winners.NOTHING
+
+
+def restless_of(
+    entry: Entry, dim: tuple[int, ...], args: bytes, journal: Journal | None
+) -> Restless | None:
+    """See `Backend.restless`."""
+    return restless(entry.threads, dim, args, _won(entry, dim, args, journal))
 
 
 def too_large(code: Code, dim: tuple[int, ...], end: int) -> bool:
@@ -169,13 +185,20 @@ def too_large(code: Code, dim: tuple[int, ...], end: int) -> bool:
 
 
 class Run:
-    """One launch on its way."""
+    """One launch on its way.
+
+    in_order: one CUDA thread runs its threads, one after the other. one_block: one block of CUDA
+    threads, which adds up what all add to one element in an order of its own, always the same.
+    """
+
+    in_order = one_block = False
 
     def __init__(
         self, backend: Cuda, entry: Entry, dim: tuple[int, ...], args: bytes, begin: int, end: int,
-        limits: Limits,
+        limits: Limits, journal: Journal | None = None,
     ) -> None:  # fmt: skip
         args += entry.bound
+        code: Code = entry.code
         self.backend = backend
         self.gpu = backend.gpu
         self.dim = dim
@@ -187,6 +210,28 @@ class Run:
         self.form = apart.form_of(entry, dim, args) if seen else apart.ANY
         sizes = (ctypes.c_int64 * 4)(*dim, *[1] * (4 - len(dim)))
         self.state = Launch(sizes, len(dim), begin, end, backend.scratch)
+        asked = entry.in_order()
+        followed = journal is not None and journal.in_order
+        self.won = _won(entry, dim, args, journal)
+        if self.count > 1:
+            if code.is_adjoint and entry.threads is not None and not followed:
+                check_order(entry.symbol, entry.threads, dim, args, self.won)
+            if asked or followed:
+                self._take_order(entry)
+        # What is left of a launch that saves nothing.
+        self.left = _ORDERLY if asked and not code.is_adjoint else NOTHING
+
+    def _take_order(self, entry: Entry) -> None:
+        """Finds out whether one thread has to run it, or one block, which adds up by a tree."""
+        code: Code = entry.code
+        saves_little = not code.facts.context or local_stack(code.frames) is not None
+        if self.form and code.apart.sums and saves_little:
+            sums = frozenset(k for k, _ in code.apart.sums)
+            alone = restless(entry.threads, self.dim, self.args, self.won, sums)
+            if alone is None:
+                self.one_block = restless(entry.threads, self.dim, self.args, self.won) is not None
+                return
+        self.in_order = needs_order(entry, self.dim, self.args, self.won)
 
     def memory(self, nbytes: int, zero: bool = False) -> Memory:
         """Memory for this launch. It may be given back before that is over: to its stream."""
@@ -202,10 +247,16 @@ class Run:
     ) -> tuple[Any, int, int, Any]:
         """What `Gpu.launch` gets."""
         count, suffix = self.count, ""
+        if self.in_order:
+            self.state.in_order = 1
+            function = self.backend.function(code)
+            return function, 1, 1, parameters(self.block, self.state)
         if not block:
             asked, most = shape.get() or (BLOCK, 0)
             block = min(-(-max(asked, 1) // 32) * 32, _LARGEST_BLOCK)
             blocks = min(blocks, most) if most > 0 else blocks
+        if self.one_block:  # no other size of blocks, which would be another order
+            blocks, block = 1, BLOCK
         pointers: list[ctypes.c_void_p] = []
         if self.form and code.apart.useful:
             suffix = SUFFIX
@@ -213,7 +264,7 @@ class Run:
             filled = self.gpu.properties.sm_count * (_PER_SM // block)
             if code.apart.sums:  # each block adds to memory once
                 blocks = min(blocks, filled)
-            if self.form == apart.WIDE and count >= filled * block:
+            if self.form == apart.WIDE and count >= filled * block and not self.one_block:
                 self.state.wide, count = 1, -(-count // WIDE)
         blocks = min(blocks, -(-count // block))
         function = self.backend.function(code, suffix)
@@ -232,8 +283,7 @@ class Run:
             room = min(max(_ROOM[0], self.count * words), _ROOM[1])
             said = self.memory(16 * room)
             state.output = Messages(said.address, head.address + 8, room)
-        if journal is not None:
-            assert isinstance(journal, CudaJournal)
+        if isinstance(journal, CudaJournal):
             assert (journal.begin, journal.count) == (state.begin, self.count)
             state.journal = Frames(journal.memory.address, journal.size)
         left: CudaJournal | None = None
@@ -246,9 +296,10 @@ class Run:
             output = self._output(said, min(used, room))
             error = error or (NO_MEMORY if used > room else 0)
         stack = max(state.stack.bytes - state.beyond, 0) or code.frames.stack or 0
-        if not (error or output or left or stack):
+        came = left or self.left.journal
+        if not (error or output or came or stack):
             return NOTHING
-        return Outcome(error, None if error else left, output, stack)
+        return Outcome(error, None if error else came, output, stack)
 
     def _ended(self, head: Memory) -> tuple[int, int]:
         """The bits of errors, and how many pairs of words were said; waits for the launch."""
@@ -283,6 +334,8 @@ class Run:
             block = BLOCK if size * BLOCK <= FRAMES // 16 else 32
             blocks = min(self.gpu.properties.sm_count * (_PER_SM // block),
                          max(FRAMES // (size * block), 1), -(-self.count // block))  # fmt: skip
+            if self.in_order:
+                blocks = block = 1
             try:
                 frames = self.memory(blocks * block * size)
             except MemoryError:
@@ -308,8 +361,7 @@ class Run:
         most = max(limit // self.count // 8 * 8 - 8, 0) if limit > 0 else 0
         first = guesses.get(code.symbol) if known is None else known
         before: list[tuple[int, Memory]] | None = None
-        won = winners.won(entry, self.dim, self.args)
-        claims = winners.Claimed(self, entry, won)
+        claims = winners.Claimed(self, entry, self.won)
         errors = used = 0
         for size in _sizes(first, most, known is not None, limit > 0):
             if known is None and before is None:
@@ -331,8 +383,10 @@ class Run:
             if not errors:
                 guesses[code.symbol] = size
                 claims.crown()
-                made = CudaJournal(self.gpu, frames, size + 8, self.state.begin, self.count, won)
-                return 0, used, made
+                return 0, used, CudaJournal(
+                    self.gpu, frames, size + 8, self.state.begin, self.count, self.won,
+                    self.left.journal is not None,
+                )  # fmt: skip
             if errors != 1 << JOURNAL_LIMIT:
                 break
         return errors, used, None

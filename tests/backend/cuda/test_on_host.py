@@ -246,8 +246,8 @@ def keeps_least(values: wp.array(dtype=wp.float32), least: wp.array(dtype=wp.flo
 @pytest.mark.parametrize(
     ("values", "start", "want"),
     [
-        ([0.0, -0.0], [-0.0, -0.0], [-0.0, -0.0]),  # of equals what is there stays
-        ([-0.0, 0.0], [0.0, 0.0], [0.0, 0.0]),
+        ([0.0, -0.0], [-0.0, -0.0], [-0.0, 0.0]),  # whichever zero comes first
+        ([-0.0, 0.0], [0.0, 0.0], [-0.0, 0.0]),
         ([np.nan, 2.0, 1.0, np.nan], [np.nan, np.nan], [1.0, 2.0]),  # NaN counts as missing
         ([np.nan], [5.0, 5.0], [5.0, 5.0]),
         ([np.inf, -np.inf], [0.0, 0.0], [-np.inf, np.inf]),

@@ -61,6 +61,47 @@ def test_blocks_have_the_size_that_is_asked_for() -> None:
                 wp.launch(total, dim=1000, inputs=[x], outputs=[s], **wrong)
 
 
+def test_recorded_launches_keep_their_shape() -> None:
+    cupy = FakeCupy()
+    with emulated(cupy) as (device, *_), wp.ScopedDevice(device):
+        x, s, g, seed = (floats(v) for v in (np.ones(1000), [0], np.zeros(1000), [1]))
+        side, other = wp.Stream(device), wp.Stream(device)
+        cupy.grids.clear()
+        made = [
+            wp.launch(total, dim=1000, inputs=[x], outputs=[s], record_cmd=True, **more)
+            for more in (
+                {}, {"block_dim": 100}, {"max_blocks": 2}, {"stream": side},
+                {"adjoint": True, "block_dim": 64, "stream": side, "adj_inputs": [g],
+                 "adj_outputs": [seed]},
+            )
+        ]  # fmt: skip
+        assert cupy.grids == []
+        for _ in range(3):  # short ways come later
+            cupy.grids.clear()
+            for one in made:
+                one.launch()
+            made[1].launch(stream=other)
+            made[3].launch(stream=other)
+            mine, others = side.cuda_stream, other.cuda_stream
+            assert cupy.grids == [
+                (4, 256, 0), (8, 128, 0), (2, 256, 0), (4, 256, mine), (16, 64, mine),
+                (8, 128, others), (4, 256, others),
+            ]  # fmt: skip
+        for stream in (side, other):
+            wp.synchronize_stream(stream)
+        assert s.numpy().tolist() == [3 * 6 * 1000] and g.numpy().tolist() == [3 * 2] * 1000
+        direct = wp.Launch(total, device, params=[x, s], bounds=1000, block_dim=32)
+        direct.launch()
+        assert cupy.grids[-1][:2] == (32, 32)
+        for wrong in ({"block_dim": 0}, {"max_blocks": -1}):
+            with pytest.raises(wp.LaunchError, match="E205"):
+                wp.launch(total, dim=9, inputs=[x], outputs=[s], record_cmd=True, **wrong)
+    x, s = (wp.array(v, dtype=float, device="cpu") for v in (np.ones(9), [0.0]))
+    on_host = wp.launch(total, 9, [x], [s], device="cpu", record_cmd=True, block_dim=64)
+    on_host.launch(stream=None)
+    assert s.numpy().tolist() == [9] and on_host.block_dim == 64
+
+
 # ---- streams
 
 

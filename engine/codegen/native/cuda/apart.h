@@ -56,7 +56,41 @@ template <class T> ENG_INLINE bool is_blank(T x) {
 // Adds the numbers of all threads of a block, each of which comes here, to an element. What was not
 // touched, is not now.
 #ifdef ENG_ONE_BY_ONE
+// Of threads that come one after the other, the last one of a block adds what all have left, as
+// warps would. Each comes as often.
+template <class T> struct left_t {
+    static constexpr int CALLS = 256, THREADS = 1024;
+    T numbers[CALLS][THREADS];
+    unsigned came[CALLS];
+    unsigned thread;
+    int call, open;
+
+    ENG_MEMBER static T warp(const T* from, unsigned first, unsigned count) {
+        T now[32];
+        for (unsigned i = 0; i < 32; ++i)
+            now[i] = first + i < count ? from[first + i] : sum_t<T>::blank();
+        for (int apart = 16; apart; apart >>= 1) {
+            T next[32];
+            for (int i = 0; i < 32; ++i) next[i] = update_t<T>::add(now[i], now[i ^ apart]);
+            for (int i = 0; i < 32; ++i) now[i] = next[i];
+        }
+        return now[0];
+    }
+};
 template <class T> ENG_INLINE void gather(T& to, T v) {
+    static left_t<T> left;
+    if (!left.open || left.thread != threadIdx.x) left.thread = threadIdx.x, left.call = 0;
+    const int k = left.call++;
+    left.open += left.came[k] == 0;
+    left.numbers[k][threadIdx.x] = v;
+    if (++left.came[k] < blockDim.x) return;
+    left.came[k] = 0;
+    --left.open;
+    T parts[32];
+    const unsigned warps = (blockDim.x + 31) / 32;
+    for (unsigned w = 0; w < warps; ++w)
+        parts[w] = left_t<T>::warp(left.numbers[k], 32 * w, blockDim.x);
+    v = left_t<T>::warp(parts, 0, warps);
     if (!is_blank(v)) atomic_t<T>::add(to, v);
 }
 #else

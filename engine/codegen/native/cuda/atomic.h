@@ -47,6 +47,17 @@ template <> struct swap_t<int8_t> : swap_byte_t<int8_t> {};
 template <> struct swap_t<uint8_t> : swap_byte_t<uint8_t> {};
 template <> struct swap_t<bool> : swap_byte_t<bool> {};
 
+// Minimum and maximum of two numbers. Of zeros of both signs the minimum is -0 and the maximum 0, so
+// that it does not matter which one comes first.
+template <bool MAX, class T> ENG_INLINE T extreme(T old, T v) {
+    if constexpr (is_float<T>) {
+        using word = typename word_t<sizeof(T)>::type;
+        const word a = reinterpret<word>(old), b = reinterpret<word>(v);
+        if (old == v) return reinterpret<T>(word(MAX ? a & b : a | b));
+    }
+    return MAX ? update_t<T>::max(old, v) : update_t<T>::min(old, v);
+}
+
 // One scalar. What the device has no instruction for goes by compare and swap: minimum and
 // maximum of floats too, as NaN counts as missing and what is there stays among equals.
 template <class T> struct scalar_atomic_t {
@@ -57,10 +68,10 @@ template <class T> struct scalar_atomic_t {
         return swap_t<T>::of(p, [v](T old) { return update_t<T>::sub(old, v); });
     }
     ENG_MEMBER static T min(T& p, T v) {
-        return swap_t<T>::of(p, [v](T old) { return update_t<T>::min(old, v); });
+        return swap_t<T>::of(p, [v](T old) { return extreme<false>(old, v); });
     }
     ENG_MEMBER static T max(T& p, T v) {
-        return swap_t<T>::of(p, [v](T old) { return update_t<T>::max(old, v); });
+        return swap_t<T>::of(p, [v](T old) { return extreme<true>(old, v); });
     }
     ENG_MEMBER static T and_(T& p, T v) {
         return swap_t<T>::of(p, [v](T old) { return update_t<T>::and_(old, v); });

@@ -42,5 +42,6 @@ struct eng_launch {
     eng_frames journal;  // one for each thread from `begin` on: bytes in use, then values
     eng_messages output;
     int64_t wide;  // whether CUDA threads run several threads at once, where they can
+    int64_t in_order;  // whether one CUDA thread runs all, one after the other
     eng_claims claims[4];  // of the first such arrays of the kernel
 };

@@ -55,9 +55,14 @@ template <bool WRITES> ENG_INLINE void leave(const eng_launch& L, int64_t k, con
     if (c.error) atomicOr(L.error, uint64_t(1) << c.error);
 }
 
-// Whether a launch leaves a thread out.
+// Whether a launch leaves a thread out. In order, none may run before one that was abandoned.
 ENG_INLINE bool skips(const eng_launch& L, int64_t k) {
-    return L.again && L.ended[k - L.begin] != L.again;
+    if (L.again && L.ended[k - L.begin] != L.again) return true;
+    if (!L.in_order || !L.ended) return false;
+    const uint64_t errors = *reinterpret_cast<volatile const uint64_t*>(L.error);
+    if (!(errors >> error_stack & 1)) return false;
+    L.ended[k - L.begin] = (unsigned char)(error_stack);
+    return true;
 }
 
 // Frames are aligned to slots, which the compiler has to be told.
