@@ -24,6 +24,7 @@ class Numbers:
         self.axes = [d for d, n in enumerate(bounds.dim) if n > 1]
         self._forms: dict[int, list[Form | None]] = {}
         self._along: dict[tuple[int, int], Interval] = {}
+        self._never: dict[int, bool] = {}
 
     def forms(self, a: Access) -> list[Form | None]:
         """The index of each dimension where it is known in this launch."""
@@ -45,7 +46,15 @@ class Numbers:
 
     def never(self, a: Access) -> bool:
         """Whether no thread does it, as far as is known."""
-        return any(low > high for low, high in (self.along(a, d) for d in self.axes))
+        found = self._never.get(id(a))
+        if found is None:
+            # One that no thread has a part in, as that of an argument, or one along an axis.
+            reach = (
+                self.bounds.interval(Form(Poly()), a.facts),
+                *(self.along(a, d) for d in self.axes),
+            )
+            found = self._never[id(a)] = any(r is not None and r[0] > r[1] for r in reach)
+        return found
 
     def apart(self, a: Access, b: Access) -> bool:
         """Whether no two threads can touch one element of an array by these accesses."""
