@@ -34,7 +34,7 @@ def install(config: pytest.Config) -> None:
 
 
 def are_same(found: Any, expected: Any) -> bool:
-    """Whether numbers are the same to the bit, on a GPU but for rounding: its sums have no order."""
+    """Whether numbers are the same to the bit, or on a GPU but for rounding."""
     from engine import config
 
     found, expected = np.asarray(found), np.asarray(expected)
