@@ -40,8 +40,10 @@ def are_same(found: Any, expected: Any) -> bool:
     found, expected = np.asarray(found), np.asarray(expected)
     if str(config.device) != DEVICE or found.dtype.kind != "f":
         return np.array_equal(found, expected, equal_nan=True)
+    digits = 64 * np.finfo(found.dtype).eps
+    size = np.abs(expected).max(initial=1.0, where=np.isfinite(expected))
     return found.shape == expected.shape and np.allclose(
-        found, expected, rtol=8 * np.finfo(found.dtype).eps, atol=1e-9, equal_nan=True
+        found, expected, rtol=digits, atol=digits * size, equal_nan=True
     )
 
 

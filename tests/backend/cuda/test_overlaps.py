@@ -116,3 +116,32 @@ def test_gradients_of_threads_that_keep_apart_are_the_cpus(gpu: str, name: str) 
     for _ in range(2):  # the order of an emulated GPU turns round
         found, right = gradient(gpu, kernel, dim, parts), gradient("cpu", kernel, dim, parts)
         np.testing.assert_allclose(found, right, rtol=1e-12)
+
+
+@wp.kernel
+def linear(x: D, out: D):
+    i = wp.tid()
+    out[i] = T(2.0) * x[i] - x[0]
+
+
+PARTS = [slice(f, f + N * s if f + N * s >= 0 else None, s)
+         for f, s in [(0, 1), (1, 1), (3, 1), (0, 2), (1, 2), (5, -2), (4, -2), (2, -1), (5, -1)]]  # fmt: skip
+
+
+def test_all_pairs_of_parts_of_one_array(gpu: str) -> None:
+    """Refused where threads meet, by what they touch; computed where it is proven that not."""
+    computed = 0
+    for x in PARTS:
+        for out in PARTS:
+            reads, writes = np.arange(24)[x], np.arange(24)[out]
+            met = any(w in (reads[i], reads[0]) for i in range(N) for j, w in enumerate(writes)
+                      if i != j)  # fmt: skip
+            try:
+                found = gradient(gpu, linear, N, [x, out])
+            except LaunchError as e:
+                assert "E407" in str(e), (x, out)
+                continue
+            assert not met, (x, out)
+            np.testing.assert_allclose(found, gradient("cpu", linear, N, [x, out]), rtol=1e-12)
+            computed += 1
+    assert computed > 12, computed
