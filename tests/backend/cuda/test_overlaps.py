@@ -124,8 +124,8 @@ def linear(x: D, out: D):
     out[i] = T(2.0) * x[i] - x[0]
 
 
-PARTS = [slice(f, f + N * s if f + N * s >= 0 else None, s)
-         for f, s in [(0, 1), (1, 1), (3, 1), (0, 2), (1, 2), (5, -2), (4, -2), (2, -1), (5, -1)]]  # fmt: skip
+FIRST_AND_STEP = [(0, 1), (1, 1), (3, 1), (0, 2), (1, 2), (5, -2), (4, -2), (2, -1), (5, -1)]
+PARTS = [slice(f, f + N * s if f + N * s >= 0 else None, s) for f, s in FIRST_AND_STEP]
 
 
 def test_all_pairs_of_parts_of_one_array(gpu: str) -> None:
