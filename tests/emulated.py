@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+import numpy as np
 import pytest
 
 DEVICE = "emulated-cuda"
@@ -30,6 +31,20 @@ def install(config: pytest.Config) -> None:
     device.register(device.Device(DEVICE, EmulatedCuda(gpu=Gpu(cupy, 0)), ORDINAL))
     settings.device = DEVICE
     config.pluginmanager.register(_LeavesOut(cupy))
+
+
+def are_same(found: Any, expected: Any) -> bool:
+    """Whether numbers are the same to the bit, or on a GPU but for rounding."""
+    from engine import config
+
+    found, expected = np.asarray(found), np.asarray(expected)
+    if str(config.device) != DEVICE or found.dtype.kind != "f":
+        return np.array_equal(found, expected, equal_nan=True)
+    digits = 64 * np.finfo(found.dtype).eps
+    size = np.abs(expected).max(initial=1.0, where=np.isfinite(expected))
+    return found.shape == expected.shape and np.allclose(
+        found, expected, rtol=digits, atol=digits * size, equal_nan=True
+    )
 
 
 class _LeavesOut:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import is_
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _MODULES = ("engine.runtime.launch", "engine.runtime.transfer", "engine.tape.tape")
 _AFTER = 1  # runs by Python that come first: they compile, and make gradients
+_MISSES = 2  # runs in a row that found other tapes than were captured, and were left to Python
 
 
 def _function(operation: Callable[[], object]) -> Any:
@@ -47,6 +49,8 @@ def _tape_of(operation: Callable[[], object]) -> Any:
 
 # Tapes whose records are of an earlier run, as the device has run the last one.
 bypassed: WeakSet[Any] = WeakSet()
+# Tapes whose backward pass the device has captured by itself: it needs no other records.
+_goes_back: WeakSet[Any] = WeakSet()
 
 
 def check_recorded(tape: Any) -> None:
@@ -57,56 +61,145 @@ def check_recorded(tape: Any) -> None:
                    )  # fmt: skip
 
 
-def _recorders(
-    operations: Sequence[tuple[Callable[[], object], Recorder | None]],
-) -> set[Recorder]:
-    """The tapes that operations are recorded on."""
-    return {t for _, t in operations if t is not None}
+Noted = tuple[Callable[[], object], "Recorder | None"]
+Gradient = tuple[Any, bool, bool, Any]
+
+
+class _Tapes:
+    """What a sequence does with tapes.
+
+    all_of_them: those that it records on, or calls. recorders: the former. halves: of these, those
+    that it does not run backward. apart: those that it runs backward, and does not record before
+    that. turned: whether it records on one of them later.
+    """
+
+    def __init__(self, operations: Sequence[Noted]) -> None:
+        self.recorders: set[Any] = set()
+        self.halves: set[Any] = set()
+        self.apart: set[Any] = set()
+        self.turned = False
+        self.all_of_them: dict[int, Any] = {}
+        for operation, recorder in operations:
+            tape = _tape_of(operation)
+            if hasattr(tape, "records"):
+                self.all_of_them[id(tape)] = tape
+                if _function(operation).__name__ == "backward":
+                    if tape not in self.recorders:
+                        self.apart.add(tape)
+                    self.halves.discard(tape)
+            if recorder is not None:
+                self.all_of_them[id(recorder)] = recorder
+                self.recorders.add(recorder)
+                self.halves.add(recorder)
+                self.turned = self.turned or recorder in self.apart
+
+
+class _Seen:
+    """What a tape had when a sequence was captured."""
+
+    def __init__(self, tape: Any) -> None:
+        self._tape = tape
+        self._records = list(tape.records)
+        found = {id(a): a for r in self._records for a in r.arrays}
+        self._gradients = [_gradient(a) for a in found.values()]
+
+    def is_there(self) -> bool:
+        """Whether it has the same records, and their arrays have the same gradients."""
+        now = self._tape.records
+        return (
+            len(now) == len(self._records) and all(map(is_, now, self._records))
+            and all(_is_same(known, _gradient(known[0])) for known in self._gradients)
+        )  # fmt: skip
+
+
+def _gradient(a: Any) -> Gradient:
+    return a, a.requires_grad, a.retain_grad, a.existing_grad
+
+
+def _is_same(known: Gradient, now: Gradient) -> bool:
+    g, h = known[3], now[3]
+    if known[1:3] != now[1:3] or (g is None) is not (h is None):
+        return False
+    return g is h or all(getattr(g, k) == getattr(h, k) for k in ("storage", "ptr", "strides"))
 
 
 class DeviceGraph:
-    """A sequence of operations on its way to the device. why: what leaves it to Python."""
+    """A sequence of operations on its way to the device. why: what leaves it to Python for good."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
         self.why = "" if device.backend.streams is not None else "it is on the CPU"
         self._runs = 0
+        self._misses = 0
         self._launch: Callable[[], None] | None = None
         self._written: list[Storage] = []
-        self._tapes: list[tuple[Any, int]] = []
+        self._tapes: _Tapes | None = None
+        self._seen: list[_Seen] = []
 
-    def run(
-        self, operations: Sequence[tuple[Callable[[], object], Recorder | None]],
-        by_python: Callable[[], None],
-    ) -> None:  # fmt: skip
+    @property
+    def left(self) -> str:
+        """What leaves it to Python now; empty where the device runs it, or will from now on."""
+        if not self.why and self._tapes is not None and not self._goes_back():
+            return "nothing has captured the backward pass of its tape"
+        return self.why
+
+    def run(self, operations: Sequence[Noted], by_python: Callable[[], None]) -> None:
         """Runs it, by Python as long as it has to be.
 
         operations: each with the tape that it is recorded on. The records of such tapes are not
             those of the last run where the device has run it.
         """
-        if self.why or not self._may():
-            if others and bypassed:  # by other sequences
-                bypassed.difference_update(_recorders(operations))
+        if not self._begins(operations):
+            if others and bypassed and self._tapes is not None:  # by other sequences
+                bypassed.difference_update(self._tapes.recorders)
             by_python()
             return
+        tapes = self._tapes
+        assert tapes is not None
         if self._launch is None:
-            if self._runs < _AFTER:
-                self._runs += 1
-                by_python()
-                return
             if not self._capture(operations, by_python):
+                _goes_back.difference_update(tapes.apart)
+                bypassed.difference_update(tapes.recorders)
                 by_python()
                 return
-            bypassed.update(_recorders(operations))
-            self._tapes = [(t, len(t.records)) for t, _ in self._tapes]
-        if any(len(t.records) != n for t, n in self._tapes):
-            bypassed.difference_update(_recorders(operations))
-            by_python()
-            return
+            _goes_back.update(tapes.apart)
+            bypassed.update(tapes.recorders)
+            self._seen = [_Seen(t) for t in tapes.all_of_them.values()]
         for storage in self._written:
             storage.before_write(storage.lo, storage.lo + storage.nbytes)
         assert self._launch is not None
         self._launch()
+
+    def _begins(self, operations: Sequence[Noted]) -> bool:
+        """Whether the device runs it now: what it has captured, or what it captures now."""
+        if self.why:
+            return False
+        if self._tapes is None:
+            tapes = self._tapes = _Tapes(operations)
+            if tapes.turned:
+                self.why = "it runs a tape backward, and records on it after that"
+                return False
+        if not self._may():
+            return False
+        if self._launch is None:
+            self._runs += 1
+            return self._runs > _AFTER and self._goes_back()
+        if all(seen.is_there() for seen in self._seen):
+            self._misses = 0
+            return self._goes_back()
+        # Python would use other records and gradients than are captured.
+        self._launch = None
+        if not bypassed.isdisjoint(self._tapes.apart):
+            return True  # captures those that the device has filled: Python knows them not
+        self._misses += 1
+        if self._misses > _MISSES:
+            self.why = "tapes have other records or gradients each time"
+        return False
+
+    def _goes_back(self) -> bool:
+        """Whether nobody will ask for the records of its tapes that the device has."""
+        assert self._tapes is not None
+        return _goes_back.issuperset(self._tapes.halves)
 
     def _may(self) -> bool:
         """Whether nobody listens to what runs."""
@@ -116,10 +209,7 @@ class DeviceGraph:
             or watchers
         )  # fmt: skip
 
-    def _capture(
-        self, operations: Sequence[tuple[Callable[[], object], Recorder | None]],
-        by_python: Callable[[], None],
-    ) -> bool:  # fmt: skip
+    def _capture(self, operations: Sequence[Noted], by_python: Callable[[], None]) -> bool:
         written: dict[int, Storage] = {}
 
         def write(storage: Storage) -> None:
@@ -133,10 +223,8 @@ class DeviceGraph:
             if f.__module__ not in _MODULES or "record_func" in f.__qualname__:
                 self.why = f"{f.__qualname__} is for Python to run"
                 return False
-            tape = _tape_of(operation)
-            if hasattr(tape, "records"):
-                self._tapes.append((tape, 0))
-                begun |= {id(tape)} if f.__name__ == "backward" else set()
+            if f.__name__ == "backward":
+                begun.add(id(_tape_of(operation)))
             if recorder is not None and id(recorder) not in begun:
                 # What its records of the last run have read, nobody will ask for.
                 begun.add(id(recorder))

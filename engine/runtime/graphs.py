@@ -106,7 +106,7 @@ class Graph:
     @property
     def left_to_python(self) -> str:
         """Why a GPU does not run it by itself; empty where it does, or will from now on."""
-        return self._on_device.why
+        return self._on_device.left
 
     def _replay(self) -> None:
         """Runs it on tapes as they were before the capture."""

@@ -369,7 +369,7 @@ def test_adjoints_that_save_too_much(limit: int, step: int, monkeypatch: Any) ->
             with wp.Tape() as tape:
                 wp.launch(climbs, n, [x, w], [y])
             tape.backward(grads={y: wp.ones_like(y)})
-        assert any(said) == strided
+        assert any(said) == (strided and y.device.is_cpu)  # who lends memory
         found.append([a.numpy().copy() for a in (y, x.grad)])
     for a, b in zip(*found, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -382,6 +382,7 @@ def every_other(which: int, x: F, y: F):
         y[i] = wp.sin(x[i]) * wp.exp(x[i]) + 1.0
 
 
+@pytest.mark.host("the CPU lends memory to launches")
 def test_what_a_thread_leaves_alone_is_not_written() -> None:
     """Another launch may write it at the same time."""
     n = 1000

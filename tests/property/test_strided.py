@@ -103,6 +103,7 @@ def gradients(kernel: Any, w: Nearby) -> list[np.ndarray[Any, Any]]:
     return out + [a.grad.numpy().copy() for a in (*arrays.values(), total)]
 
 
+@pytest.mark.host("the CPU lends memory to launches")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "first", reduced(range(2000, 2000 + COUNT, BATCH), lambda first: first < 2000 + BATCH)

@@ -22,33 +22,48 @@ class Numbers:
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
         self.axes = [d for d, n in enumerate(bounds.dim) if n > 1]
+        # By accesses, which stay: others would come to have their numbers.
+        self._known: dict[int, Access] = {}
         self._forms: dict[int, list[Form | None]] = {}
         self._along: dict[tuple[int, int], Interval] = {}
-        self._held: list[Access] = []  # those whose identity is a key
+        self._never: dict[int, bool] = {}
+
+    def _number(self, a: Access) -> int:
+        self._known[id(a)] = a
+        return id(a)
 
     def forms(self, a: Access) -> list[Form | None]:
         """The index of each dimension where it is known in this launch."""
-        found = self._forms.get(id(a))
+        number = self._number(a)
+        found = self._forms.get(number)
         if found is None:
             holds = self.bounds.holds
             found = [v.form if v is not None and holds(v, a.facts) else None for v in a.index]
-            self._forms[id(a)] = found
-            self._held.append(a)
+            self._forms[number] = found
         return found
 
     def along(self, a: Access, axis: int) -> Interval:
         """Between which coordinates of an axis the threads are that do an access."""
-        found = self._along.get((id(a), axis))
+        number = self._number(a)
+        found = self._along.get((number, axis))
         if found is None:
             found = self.bounds.interval(Form.along(Axis(axis)), a.facts)
             assert found is not None
-            self._along[id(a), axis] = found
-            self._held.append(a)
+            self._along[number, axis] = found
         return found
 
     def never(self, a: Access) -> bool:
         """Whether no thread does it, as far as is known."""
-        return any(low > high for low, high in (self.along(a, d) for d in self.axes))
+        number = self._number(a)
+        found = self._never.get(number)
+        if found is None:
+            # One that no thread has a part in, as that of an argument, or one along an axis.
+            reach = (
+                self.bounds.interval(Form(Poly()), a.facts),
+                *(self.along(a, d) for d in self.axes),
+            )
+            found = self._never[number] = any(r is not None and r[0] > r[1] for r in reach)
+        return found
 
     def apart(self, a: Access, b: Access) -> bool:
         """Whether no two threads can touch one element of an array by these accesses."""

@@ -18,8 +18,11 @@ from engine.autograd.results import LaunchResult
 from engine.autograd.tape.check import check_records
 from engine.autograd.tape.options import Options
 from engine.classes import dataclass
+from engine.compile.backend import Backend
 from engine.compile.pipeline import Form, Request, Variants, prefetch
 from engine.ir import nodes as n
+from engine.lang.types import FLOAT64
+from engine.runtime.array import array
 from engine.runtime.device import HOST
 from engine.runtime.pack import pack_arguments
 from engine.runtime.plan import Plan
@@ -66,15 +69,25 @@ MUTATIONS = (
 
 
 class Spoiled(Variants):
-    """The variants of a kernel with a spoiled adjoint, wrong as `mutate` says."""
+    """The variants of a kernel with a spoiled adjoint, wrong as `mutate` says.
 
-    def __init__(self, ir: n.Function, table: Any = None) -> None:
+    backend: where else than on the host it may run. like: another one, which is wrong with it.
+    """
+
+    def __init__(self, ir: n.Function, backend: Backend, like: Spoiled | None = None) -> None:
         super().__init__(ir)
-        self.table = np.array(NONE.row()) if table is None else table
+        self._backend = backend
+        # A GPU reads it by itself.
+        self.table: array = (
+            array._allocate((len(NONE.row()),), FLOAT64, True, HOST, not backend.on_host)
+            if like is None else like.table
+        )  # fmt: skip
+        self.mutate(NONE)
 
     def mutate(self, mutation: Mutation) -> None:
         """Makes it wrong in this way from now on."""
-        self.table[:] = mutation.row()
+        self._backend.synchronize()  # what was launched before reads what was said before
+        self.table._parts[:] = mutation.row()
 
     def function(self, form: Form, wrt: frozenset[str], journaled: frozenset[str]) -> n.Function:
         fn = super().function(form, wrt, journaled)
@@ -84,15 +97,15 @@ class Spoiled(Variants):
         return spoil(fn, frozenset(p.name for p in fn.params[count:]))
 
     def bound(self, form: Form) -> bytes:
-        return pack_arguments([TABLE], [self.table]) if form == "adjoint" else b""
+        return pack_arguments([TABLE], [self.table._parts]) if form == "adjoint" else b""
 
 
 @contextmanager
 def spoiling(plan: Plan) -> Iterator[Spoiled]:
     """While active, the kernel's checks use an adjoint that can be made wrong."""
     right = plan.variants
-    own = Spoiled(right.ir)
-    own.derived["lifted"] = Spoiled(ad.guard_accesses(ad.lift(right.ir)), own.table)
+    own = Spoiled(right.ir, plan.backend)
+    own.derived["lifted"] = Spoiled(ad.guard_accesses(ad.lift(right.ir)), plan.backend, own)
     plan.variants = own
     try:
         yield own

@@ -7,12 +7,13 @@ launches did to each other through memory, their adjoints undo as the CPU does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 from engine import config
 from engine.ad.threads import Access, Group
 from engine.compile.backend import Entry, Restless, raced
-from engine.compile.cuda.overlaps import meeting
+from engine.compile.cuda.overlaps import clashing, meeting
 from engine.compile.cuda.winners import NOTHING, Won
 from engine.compile.threads import Threads
 from engine.diagnostics import Diagnostic, LaunchError
@@ -40,6 +41,7 @@ def check_order(
              for g in classes.groups]  # fmt: skip
     if any(g.sharing == "unproven" for g in classes.groups):
         found.append(_overlap(threads, dim, args))
+        found += [_clash(threads, dim, args, g) for g in classes.groups if g.sharing == "unproven"]
     for why, names in found:
         if why is None:
             continue
@@ -125,11 +127,26 @@ def _overlap(
     threads: Threads, dim: tuple[int, ...], args: bytes
 ) -> tuple[tuple[Access, str] | None, tuple[str, ...]]:
     """The same for arguments that share memory, and the arrays in question."""
-    key = ("overlap", dim, threads.apart(args))
+    return _told(threads, ("overlap", dim, threads.apart(args)),
+                 lambda: meeting(threads, dim, args))  # fmt: skip
+
+
+def _clash(
+    threads: Threads, dim: tuple[int, ...], args: bytes, group: Group
+) -> tuple[tuple[Access, str] | None, tuple[str, ...]]:
+    """The same for one array of whose accesses some are known."""
+    return _told(threads, ("clash", group.names, dim, threads.apart(args)),
+                 lambda: clashing(threads, dim, args, group.accesses))  # fmt: skip
+
+
+def _told(
+    threads: Threads, key: object, look: Callable[[], tuple[Access, Access] | None]
+) -> tuple[tuple[Access, str] | None, tuple[str, ...]]:
+    """What is said of two accesses that meet; once for launches that are alike."""
     if key not in threads.alike:
         if len(threads.alike) >= 256:
             threads.alike.clear()
-        threads.alike[key] = meeting(threads, dim, args)
+        threads.alike[key] = look()
     met = cast("tuple[Access, Access] | None", threads.alike[key])
     if met is None:
         return None, ()

@@ -42,6 +42,27 @@ def meeting(threads: Threads, dim: tuple[int, ...], args: bytes) -> tuple[Access
     return None
 
 
+def clashing(
+    threads: Threads, dim: tuple[int, ...], args: bytes, accesses: Iterable[Access]
+) -> tuple[Access, Access] | None:
+    """The same of accesses of one array, of which not everything is known.
+
+    Two indices of which nothing is known are taken to be those of one permutation, and native
+    functions to touch what is the thread's own.
+    """
+    numbers, looked = Numbers(Bounds(dim, threads.given(args, threads.arrays(args)))), 0
+    different = list(dict.fromkeys(a for a in accesses if a.kind != "native"))
+    unknown = [None in numbers.forms(a) for a in different]
+    for k, y in enumerate(different):
+        for j, x in enumerate(different[: k + 1]):
+            if (x.kind == y.kind and x.kind not in _ORDERLY) or (unknown[j] and unknown[k]):
+                continue
+            looked += 1
+            if looked > _PAIRS or not numbers.apart(x, y):
+                return (x, y) if y.kind in _ORDERLY else (y, x)
+    return None
+
+
 def tangled(arrays: list[Placed]) -> Iterable[tuple[str, str]]:
     """Names of arrays that share memory and are not one; of those, too, that overlap themselves."""
     for k, a in enumerate(arrays):

@@ -164,3 +164,85 @@ def test_gradients_of_threads_that_keep_apart_are_the_cpus(gpu: str, name: str) 
     for _ in range(2):  # the order of an emulated GPU turns round
         found, right = gradient(gpu, kernel, dim, parts), gradient("cpu", kernel, dim, parts)
         np.testing.assert_allclose(found, right, rtol=1e-12)
+
+
+@wp.kernel
+def linear(x: D, out: D):
+    i = wp.tid()
+    out[i] = T(2.0) * x[i] - x[0]
+
+
+FIRST_AND_STEP = [(0, 1), (1, 1), (3, 1), (0, 2), (1, 2), (5, -2), (4, -2), (2, -1), (5, -1)]
+PARTS = [slice(f, f + N * s if f + N * s >= 0 else None, s) for f, s in FIRST_AND_STEP]
+
+
+def test_all_pairs_of_parts_of_one_array(gpu: str) -> None:
+    """Refused where threads meet, by what they touch; computed where it is proven that not."""
+    computed = 0
+    for x in PARTS:
+        for out in PARTS:
+            reads, writes = np.arange(24)[x], np.arange(24)[out]
+            met = any(w in (reads[i], reads[0]) for i in range(N) for j, w in enumerate(writes)
+                      if i != j)  # fmt: skip
+            try:
+                found = gradient(gpu, linear, N, [x, out])
+            except LaunchError as e:
+                assert "E407" in str(e), (x, out)
+                continue
+            assert not met, (x, out)
+            np.testing.assert_allclose(found, gradient("cpu", linear, N, [x, out]), rtol=1e-12)
+            computed += 1
+    assert computed > 12, computed
+
+
+@wp.kernel
+def scattered_beside(at: wp.array(dtype=int), x: D, y: D):
+    i = wp.tid()
+    y[at[i]] = wp.sin(x[i])
+    y[i] += x[i]
+
+
+@wp.kernel
+def computed_beside(x: D, y: D):
+    i = wp.tid()
+    y[((i - 2) // 2 + 2) % 4] = wp.sin(x[i])
+    y[i] += x[i]
+
+
+@wp.kernel
+def scattered(at: wp.array(dtype=int), x: D, y: D):
+    i = wp.tid()
+    y[at[i]] = wp.sin(x[i])
+    y[at[i]] += x[i]
+
+
+@wp.kernel
+def beside_one(x: D, y: D):
+    i = wp.tid()
+    y[0] = x[i]
+    y[i + 1] = wp.sin(x[i])
+
+
+def pulled(device: str, kernel: Any, *args: Any) -> Any:
+    with wp.ScopedDevice(device):
+        arrays = [wp.array(a, requires_grad=a.dtype == np.float64) for a in args]
+        with wp.Tape() as tape:
+            wp.launch(kernel, N, arrays)
+        tape.backward(grads={arrays[-1]: np.arange(1.0, 1.0 + arrays[-1].size)})
+        return arrays[-2].grad.numpy()
+
+
+def test_what_is_not_known_beside_what_is(gpu: str) -> None:
+    """An index of which nothing is known is that of a permutation, which others may well meet."""
+    x, y, at = np.linspace(0.5, 1.0, N), np.zeros(N + 1), np.array([2, 0, 1], np.int32)
+    for kernel, args in ((scattered_beside, (at, x, y)), (computed_beside, (x, y))):
+        with pytest.raises(LaunchError, match="one thread uses what another one writes"):
+            pulled(gpu, kernel, *args)
+    found = [pulled(d, scattered, at, x, y) for d in (gpu, "cpu")]
+    np.testing.assert_allclose(*found, rtol=1e-12)
+
+
+def test_an_array_that_others_overlap_is_looked_at_by_itself(gpu: str) -> None:
+    for x in (slice(2, 8), slice(4, 12)):  # the other one does not meet what is touched
+        with pytest.raises(LaunchError, match="E407"):
+            gradient(gpu, beside_one, N, [x, slice(8, 14)])

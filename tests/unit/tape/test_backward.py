@@ -265,7 +265,6 @@ def test_empty_tape():
 
 
 @pytest.mark.parametrize("count", [3, VAST // 4 + 5])
-@pytest.mark.host("the order of threads")
 def test_cotangents_that_lie_in_gradients(count: int) -> None:
     """Those that are set first do not change others."""
 

@@ -142,6 +142,22 @@ def clamped(x: F, y: F):
     y[i] = x[wp.max(i - 3, 0)] + x[wp.min(i + 2, x.shape[0] - 1)]
 
 
+@wp.kernel
+def chosen(how: int, x: F, y: F):
+    i = wp.tid()
+    if how == 0:
+        y[i] = x[i]
+    elif how == 1:
+        y[i] = wp.sin(x[i])
+    elif how < y.shape[0] - 20:
+        y[0] = x[i]
+    elif how > 3:
+        y[i + 1] = wp.cos(x[i])
+        y[i] = x[i]
+    else:
+        y[i] = 2.0 * x[i]
+
+
 def arrays(*sizes: Any) -> list[Any]:
     return [wp.zeros(s, dtype=float) for s in sizes]
 
@@ -175,6 +191,19 @@ def test_what_a_launch_does(
     kernel: Any, dim: Any, args: list[Any], name: str, sharing: str
 ) -> None:
     assert classes(kernel, dim, args)[name].sharing == sharing
+
+
+@pytest.mark.parametrize(
+    "how, n, sharing",
+    [(-1, 9, "owned"), (0, 9, "owned"), (1, 9, "owned"), (2, 9, "owned"), (3, 9, "owned"),
+     (4, 9, "ordered"), (2, 30, "ordered")],
+)  # fmt: skip
+def test_branches_that_an_argument_chooses(how: int, n: int, sharing: str) -> None:
+    """What another argument would do does not matter: facts about no thread exclude it."""
+    args = [how, *arrays(8, n)]
+    assert classes(chosen, 8, args)["y"].sharing == sharing
+    adjoint = classes(chosen, 8, args, adjoint=True)["adj_y"].sharing
+    assert adjoint == ("take" if sharing == "ordered" else "owned")
 
 
 @pytest.mark.parametrize("kernel, reach", [(smooth, 2), (clamped, 5)])

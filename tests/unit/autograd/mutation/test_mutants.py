@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import engine as wp
 from engine.autograd import Mutation, Trial
 from engine.autograd.mutation.mutants import NONE
+from tests.backend.cuda.emulated import PLACES, place
 from tests.unit.autograd import verdict_kernels as k
 from tests.unit.autograd.verdict_kernels import floats, recorded
 
@@ -39,6 +41,27 @@ def test_mutations_do_what_they_say() -> None:
         assert {p.verdict for p in trial.check().pairs} == {"pass"}
         assert {p.verdict for p in trial.check(Mutation("", 1.0001)).pairs} == {"fail"}
     assert np.allclose(gradient(NONE), right, rtol=1e-6)
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_what_a_gpu_is_told_lies_where_it_can_read(where: str) -> None:
+    @wp.kernel
+    def waves(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        y[wp.tid()] = wp.sin(x[wp.tid()])
+
+    with place(where) as device, wp.ScopedDevice(device):
+        x, y = floats([1.0, 2.0, 3.0]), floats([0.0, 0.0, 0.0])
+        with wp.Tape() as tape:
+            wp.launch(waves, dim=3, inputs=[x, y])
+        with Trial(tape) as trial:
+            (at,) = struct.unpack_from("<q", trial.spoiled.bound("adjoint"))
+            assert trial.spoiled.table.ptr == at and trial.spoiled.table.pinned
+            for factor in (1.0, 2.0, 3.0):
+                trial.spoiled.mutate(Mutation("", factor))
+                tape.zero()
+                tape.backward(grads={y: np.ones(3, np.float32)})
+                trial.spoiled.mutate(NONE)
+                assert np.allclose(x.grad.numpy(), factor * np.cos([1, 2, 3]), rtol=1e-5)
 
 
 @pytest.mark.parametrize("launches", [0, 2])
