@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,8 @@ class Operation:
     # Position among the tape's launches, -1 for what is none; the record behind it.
     launch = -1
     record: Record | None = None
+    # Whether it left what some order of threads makes of it: that of a GPU, which has none.
+    unordered = False
 
     @property
     def touched(self) -> Sequence[Placement]:
@@ -127,6 +130,13 @@ class ReplayedLaunch(Operation):
     @property
     def touched(self) -> Sequence[Placement]:
         return list(self.parts.values())
+
+    @cached_property
+    def unordered(self) -> bool:  # type: ignore[override]
+        if self.plan.backend.on_host or self.idle:
+            return False
+        classes = self.record.classes()
+        return not classes.known or any(g.sharing == "ordered" for g in classes.groups)
 
     def requests(self) -> list[Request]:
         """What to compile before it runs lifted."""
