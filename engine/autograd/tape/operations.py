@@ -20,7 +20,7 @@ from engine.runtime.device import HOST
 from engine.runtime.execute import Form, foreseen
 from engine.runtime.faults import watchers
 from engine.runtime.pack import pack_argument
-from engine.tape.captured import BarredLaunch, CapturedWrite, Other
+from engine.tape.captured import BarredLaunch, CapturedWrite, Other, in_order
 from engine.tape.outline import root_of
 from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
 from engine.tape.stretch import StretchRecord
@@ -133,7 +133,7 @@ class ReplayedLaunch(Operation):
 
     @cached_property
     def unordered(self) -> bool:  # type: ignore[override]
-        if self.plan.backend.on_host or self.idle:
+        if in_order(self.record) or self.idle:
             return False
         classes = self.record.classes()
         return not classes.known or any(g.sharing == "ordered" for g in classes.groups)

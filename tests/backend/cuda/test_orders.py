@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import engine as wp
+from engine.archive import pack, unpack
 from engine.autograd import Witness, check_tape
 from tests.backend.cuda.emulated import PLACES, place
+from tests.unit.archive.test_round_trip import Memory
 
 N = 300
 F, I = wp.array(dtype=float), wp.array(dtype=int)
@@ -105,7 +107,9 @@ def test_places_that_a_counter_hands_out(there: Any) -> None:
             compaction()
             if k % 2:
                 wp.launch(filled, 1, [0.0], [zeros(1)])
-    for tape in capture.tapes:
+    store = Memory()
+    away = unpack(pack(capture.tapes, store)[0], store)  # for the CPU of another machine
+    for tape in (*capture.tapes, *away):
         found = check_tape(tape)
         assert found.whole is not None and found.whole.verdict == "pass", found.whole
         assert found.overwritten == ()
