@@ -2,35 +2,49 @@
 
 The CUDA text of kernels is compiled by the C++ compiler, and a stand-in takes CuPy's calls: see
 `tests.backend.cuda.emulated`. Tests of the CPU, or of what it alone promises, are marked `host` and
-left out; so are those that end with a gradient that GPUs refuse by design (E407). Child processes
-are not on it.
+left out; so are those that end with a gradient that GPUs refuse by design (E407). Processes that
+tests start are there, too, by `tests/children/sitecustomize.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import functools
+import os
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-DEVICE = "emulated-cuda"
-# Which one it is as DLPack counts: the names of GPUs that tests have or miss stay theirs.
-ORDINAL = 64
+CHILDREN = str(Path(__file__).parent / "children")
 
 
 def install(config: pytest.Config) -> None:
-    """Makes it so, in this process."""
-    from engine import config as settings
-    from engine.compile.cuda.gpu import Gpu
-    from engine.runtime import device
-    from tests.backend.cuda.emulated import EmulatedCuda
-    from tests.backend.cuda.fake_cupy import FakeCupy
+    """Makes it so, in this process and those that it starts."""
+    # A process that was started by one that has done so.
+    sys.meta_path[:] = [f for f in sys.meta_path if type(f).__module__ != "sitecustomize"]
+    from tests.backend.cuda.device import register
 
-    cupy = FakeCupy()
-    device.register(device.Device(DEVICE, EmulatedCuda(gpu=Gpu(cupy, 0)), ORDINAL))
-    settings.device = DEVICE
-    config.pluginmanager.register(_LeavesOut(cupy))
+    os.environ["PYTHONPATH"] = _with_children(os.environ)
+    start = subprocess.Popen.__init__
+
+    @functools.wraps(start)
+    def started(self: Any, *args: Any, env: Mapping[str, str] | None = None, **given: Any) -> None:
+        if env is not None:
+            env = {**env, "PYTHONPATH": _with_children(env)}
+        start(self, *args, env=env, **given)
+
+    subprocess.Popen.__init__ = started  # type: ignore[method-assign]
+    config.pluginmanager.register(_LeavesOut(register()))
+
+
+def _with_children(env: Mapping[str, str]) -> str:
+    """`PYTHONPATH` of a process that is on the device; tests give their own, or none."""
+    found = env.get("PYTHONPATH", "").split(os.pathsep)
+    return os.pathsep.join([CHILDREN, *(p for p in found if p and p != CHILDREN)])
 
 
 def are_same(found: Any, expected: Any) -> bool:

@@ -181,7 +181,10 @@ class ArgumentData:
 
 @dataclass(frozen=True, slots=True)
 class RecordData:
-    """An operation on a tape. arrays, written, source: of what is no launch; else arguments."""
+    """An operation on a tape. arrays, written, source: of what is no launch; else arguments.
+
+    in_order: whether its threads ran one after the other, or as if they did: not on a GPU.
+    """
 
     kind: Literal["launch", "copy", "write", "function"]
     name: str
@@ -195,6 +198,7 @@ class RecordData:
     arrays: tuple[int, ...] = ()
     written: tuple[int, ...] = ()
     source: int = -1
+    in_order: bool = True
 
 
 @dataclass(frozen=True, slots=True)

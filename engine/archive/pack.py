@@ -27,7 +27,7 @@ from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Sta
 from engine.autograd.tape.memory import placements
 from engine.lang.types import ArrayType
 from engine.tape.capture import CapturedTape
-from engine.tape.captured import Backward, CapturedWrite
+from engine.tape.captured import Backward, CapturedWrite, in_order
 from engine.tape.naming import variable
 from engine.tape.outline import Outline
 from engine.tape.record import OFF, Record
@@ -180,7 +180,7 @@ class _Tape:
             )
         return RecordData(
             "launch", r.name, site, kernel, tuple(r.dim), tuple(arguments), r.input_count,
-            tuple(sorted(r.wrt)), tuple(sorted(r.aliased)),
+            tuple(sorted(r.wrt)), tuple(sorted(r.aliased)), in_order=in_order(r),
         )  # fmt: skip
 
     def _backward(self, b: Backward) -> BackwardData:

@@ -174,7 +174,8 @@ class KeptHold(Hold):
 class ArchivedLaunch(CapturedLaunch):
     """A launch of an archive. names: what the user passed for each parameter."""
 
-    __slots__ = ("names",)
+    __slots__ = ("in_order", "names")
+    in_order: bool
 
     def __init__(
         self, plan: Plan, dim: tuple[int, ...], values: list[Any], holds: dict[int, Hold],
@@ -187,6 +188,7 @@ class ArchivedLaunch(CapturedLaunch):
         mask = sum(1 << bit for bit, p in enumerate(plan.floats) if p.name in data.wrt)
         self.selection = plan.selection(mask, self.aliased)
         self.journal, self.stack_bytes = None, 0
+        self.in_order = data.in_order
         self.names = [a.passed[:200] for a in data.arguments]
 
 

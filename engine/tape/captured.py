@@ -54,6 +54,11 @@ class CapturedLaunch(LaunchRecord):
         self.journal, self.stack_bytes = None, 0
         self.held = r.held if contents else ()
 
+    @property
+    def in_order(self) -> bool:
+        """Whether its threads ran one after the other, or as if they did: not on a GPU."""
+        return self.plan.backend.on_host
+
     def _only_written(self, a: Any) -> np.ndarray[Any, Any]:
         return np.asarray(a.blank())
 
@@ -62,6 +67,11 @@ class CapturedLaunch(LaunchRecord):
 
     def backward(self, restored: Sequence[Restoration] = ()) -> None:
         raise _gone(self)
+
+
+def in_order(r: LaunchRecord) -> bool:
+    """See `CapturedLaunch.in_order`."""
+    return r.in_order if isinstance(r, CapturedLaunch) else r.plan.backend.on_host
 
 
 class CapturedStretch(StretchRecord):

@@ -89,6 +89,7 @@ def test_a_right_program_on_a_gpu(with_gpus: Any) -> None:
     assert "cuda:0" in done.stdout.splitlines()[0]
 
 
+@pytest.mark.host("how many GPUs there are")
 def test_a_gpu_that_is_not_there(with_gpus: Any) -> None:
     with_gpus.script("raise SystemExit(7)")
     done = with_gpus("check", "--device", "cuda:1", "script.py")

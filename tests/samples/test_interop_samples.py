@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.host("tensors and arrays of others are memory of the host")
+
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 INTEROP = sorted((SAMPLES / "interop").glob("*.py"))
 TIMEOUT = 300.0

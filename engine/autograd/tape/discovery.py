@@ -3,7 +3,8 @@
 The tape is run once more in its own precision. An element that a launch reads before anything
 on the tape has written it came from outside, and its value is the one that was kept with the
 record. An element that a launch read another value from than the tape had left there was
-written by something that is not on the tape.
+written by something that is not on the tape. Not so where a GPU's order of threads decides: what
+comes of that is another thing each time, and the replay goes on with its own.
 """
 
 from __future__ import annotations
@@ -84,6 +85,8 @@ class _Discovery:
         self.start = start
         # Which integers have been read or written: as bytes that are not zero.
         self._known = memories.own.like()
+        # What other orders of threads may have left otherwise, and what is computed from it.
+        self._loose = memories.own.like() if any(s.unordered for s in operations) else None
         self._written = Region(memories.spans)
         for s in operations:
             for p in s.writes:
@@ -109,11 +112,22 @@ class _Discovery:
                 found += self._stretched(operation)
             found.append(operation)
             inside = operation.forward_seen() and inside
+            if self._loose is not None:
+                self._loosen(operation, self._loose)
             if isinstance(operation, ReplayedOverwrite):
                 for p in operation.writes:
                     if p.float:
                         _bits(own.view(p))[...] = _FILLED[p.info.numpy.itemsize]
         return Discovered(found, self.leaves, self._changed_since(), inside)
+
+    def _loosen(self, operation: Operation, loose: Memory) -> None:
+        """Takes note of what depends on the order of threads once the operation has run."""
+        found = any(loose.view(p).any() for p in operation.reads)
+        if isinstance(operation, ReplayedLaunch):
+            if not (found or operation.unordered):
+                return  # it may have left some elements
+        for p in operation.writes:
+            loose.view(p)[...] = found or isinstance(operation, ReplayedLaunch)
 
     def _read(self, operation: ReplayedLaunch) -> list[Operation]:
         """Takes note of what a launch found in its inputs."""
@@ -168,6 +182,11 @@ class _Discovery:
     def _compare(self, part: Placement, was: Array, operation: Operation) -> list[Operation]:
         """Makes the replay's memory what was found there. Gives writes that are not on tape."""
         have, start = self.own.view(part), self.start.view(part)
+        if self._loose is not None and self._loose.view(part).any():
+            mine = self._loose.view(part) != 0
+            if part.float:  # what nothing wrote is as it was
+                mine &= _bits(have) != _UNKNOWN[have.itemsize]
+            was = np.where(mine, have, was)
         if not part.float:
             differs, known = have != was, self._known.view(part)
             fresh, changed = differs & (known == 0), differs & (known != 0)
@@ -234,6 +253,8 @@ class _Discovery:
             if was is None:
                 raise NotReplayable("what an array held at the backward pass is lost")
             have = self.own.view(part)
+            if self._loose is not None:
+                was = np.where(self._loose.view(part) != 0, have, was)
             with np.errstate(all="ignore"):
                 same = (have == was) | ((have != have) & (was != was))
                 if part.float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from engine.runtime.device import HOST
 from engine.runtime.execute import Form, foreseen
 from engine.runtime.faults import watchers
 from engine.runtime.pack import pack_argument
-from engine.tape.captured import BarredLaunch, CapturedWrite, Other
+from engine.tape.captured import BarredLaunch, CapturedWrite, Other, in_order
 from engine.tape.outline import root_of
 from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
 from engine.tape.stretch import StretchRecord
@@ -43,6 +44,8 @@ class Operation:
     # Position among the tape's launches, -1 for what is none; the record behind it.
     launch = -1
     record: Record | None = None
+    # Whether it left what some order of threads makes of it: that of a GPU, which has none.
+    unordered = False
 
     @property
     def touched(self) -> Sequence[Placement]:
@@ -127,6 +130,13 @@ class ReplayedLaunch(Operation):
     @property
     def touched(self) -> Sequence[Placement]:
         return list(self.parts.values())
+
+    @cached_property
+    def unordered(self) -> bool:  # type: ignore[override]
+        if in_order(self.record) or self.idle:
+            return False
+        classes = self.record.classes()
+        return not classes.known or any(g.sharing == "ordered" for g in classes.groups)
 
     def requests(self) -> list[Request]:
         """What to compile before it runs lifted."""

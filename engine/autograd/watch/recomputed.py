@@ -97,6 +97,7 @@ class _Look:
             for p in s.writes:
                 self.written.add(p)
         self.spans = replayed.memories.spans
+        self.loose = Region(self.spans)
         self.lost = self._overwritten() if config.overwrites == "present" else set()
 
     def _overwritten(self) -> set[tuple[int, int]]:
@@ -118,16 +119,20 @@ class _Look:
         """Runs all, and compares what each launch reads before it runs."""
         self._begin()
         found = Region(self.spans)  # what the replay has computed so far
+        loose = self.loose  # what of it has no one value: the order of a GPU's threads decides
         for position, s in enumerate(self.operations):
             for part, now, name in self._read(position, s):
                 have = self.own.view(part)
-                if not found.meets(part):
+                if not found.meets(part) or loose.meets(part):
                     have[...] = now
                 elif position in self.flowing and not _same(have, now):
                     return Mixture(name, self._writer(position, part))
             s.forward_own()
+            mine = s.unordered or any(loose.meets(p) for p in s.reads)
             for p in s.writes:
                 found.add(p)
+                if mine:
+                    loose.add(p)
         return self._results() if self.results else None
 
     def _begin(self) -> None:
@@ -190,6 +195,8 @@ class _Look:
             for i in s.plan.writes:
                 a = record.values[i]
                 if a is not None and i in s.parts and s.parts[i].wants:
+                    if self.loose.meets(s.parts[i]):
+                        continue
                     if not _same(self.own.view(s.parts[i]), present(a)):
                         name = variable(record, i) or record.plan.params[i].name
                         return Mixture(name, Write(record.name, s.launch, record.site))

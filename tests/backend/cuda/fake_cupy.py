@@ -154,7 +154,10 @@ class FakeCupy:
         self._lock = threading.RLock()  # threads of the host take turns
         self._streams = {k: Stream(self, k, k) for k in range(self.count)}
         self.current = dict(self._streams)
+        # What is there, by address; where each begins, in order; and how much it is.
         self._blocks: dict[int, weakref.ref[MemoryPointer]] = {}
+        self._starts: list[int] = []
+        self._used = 0
         self._pinned: weakref.WeakSet[PinnedMemoryPointer] = weakref.WeakSet()
         self._handles: list[Any] = [None]
         self.cuda = SimpleNamespace(
@@ -239,18 +242,29 @@ class FakeCupy:
     # ---- memory
 
     def memGetInfo(self) -> tuple[int, int]:
-        return self.memory - self._used(), self.memory
+        return self.memory - self._used, self.memory
 
     def free(self, ptr: int) -> None:
         self.check(ptr == 0)
 
     def alloc(self, size: int) -> MemoryPointer:
-        if self._used() + size > self.memory:
+        if self._used + size > self.memory:
             raise OutOfMemoryError
         made = MemoryPointer(self._device, size)
+        at = made.ptr
         with self._lock:
-            self._blocks[made.ptr] = weakref.ref(made)
+            self._blocks[at] = weakref.ref(made, lambda ref: self._end(at, size, ref))
+            bisect.insort(self._starts, at)
+            self._used += size
         return made
+
+    def _end(self, at: int, size: int, ref: object) -> None:
+        """A block is given back."""
+        with self._lock:
+            self._used -= size
+            if self._blocks.get(at) is ref:
+                del self._blocks[at]
+                del self._starts[bisect.bisect_left(self._starts, at)]
 
     def alloc_pinned_memory(self, size: int) -> PinnedMemoryPointer:
         self.check(size <= self.memory, "cudaErrorMemoryAllocation")
@@ -282,22 +296,14 @@ class FakeCupy:
         self.check(self._device == self._owner(ptr, size))
         self._do(stream, lambda: ctypes.memset(ptr, value, size))
 
-    def _live(self) -> list[MemoryPointer]:
-        with self._lock:
-            found = [(at, ref()) for at, ref in self._blocks.items()]
-            self._blocks = {at: self._blocks[at] for at, b in found if b is not None}
-        return [b for _, b in found if b is not None]
-
-    def _used(self) -> int:
-        return sum(b.size for b in self._live())
-
     def _owner(self, at: int, size: int) -> int | None:
         """The device that memory is of; None of the host."""
-        live = sorted(self._live(), key=lambda b: b.ptr)
-        k = bisect.bisect_right([b.ptr for b in live], at) - 1
-        if k >= 0 and at < live[k].ptr + max(live[k].size, 1):
-            self.check(at + size <= live[k].ptr + live[k].size)
-            return live[k].device_id
+        with self._lock:
+            k = bisect.bisect_right(self._starts, at) - 1
+            found = self._blocks[self._starts[k]]() if k >= 0 else None
+        if found is not None and at < found.ptr + max(found.size, 1):
+            self.check(at + size <= found.ptr + found.size)
+            return found.device_id
         return None
 
     def check(self, holds: bool, what: str = "cudaErrorInvalidValue") -> None:

@@ -11,7 +11,7 @@ from adtool import reruns
 from adtool.job import CheckOptions, Job
 from adtool.reruns import _with
 from adtool.rules import load_rules
-from engine.autograd import Broken, Moved, Sought, TapeResult
+from engine.autograd import Broken, Event, Moved, Sought, TapeResult
 from engine.diagnostics import Span
 
 COPY = Broken(
@@ -59,7 +59,8 @@ def test_what_was_not_followed_is_told(
 
 
 @pytest.mark.parametrize(
-    ("value", "threads", "told"), [(1.0, False, False), (1.5, False, True), (1.0, True, True)]
+    ("value", "threads", "told"),
+    [(1.0, False, False), (1.00005, False, False), (1.5, False, True), (1.0, True, True)],
 )
 def test_a_program_that_does_not_do_the_same_twice_is_told(
     value: float,
@@ -78,3 +79,22 @@ def test_a_program_that_does_not_do_the_same_twice_is_told(
     (tape,) = reruns.settled(made, Job(made.target, CheckOptions()), None).tapes
     assert [u.site for u in tape.unchecked] == [read] * told and tape.broken == ()
     assert all("another run gave other values" in u.reason for u in tape.unchecked)
+
+
+@pytest.mark.parametrize(("apart", "accused"), [(0.0, True), (2e-5, False), (1e-6, True)])
+def test_sums_that_come_in_another_order_each_time(
+    apart: float, accused: bool, session: Any, launch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of GPUs: what they leave uncertain accuses nobody, and what is wrong is told."""
+    slope = 0.5 * 1.01
+
+    def moved(_: Job, moving: Any, __: float) -> Moved:
+        off = apart * (1 if moving.step >= 0 else -1)
+        event = Event(0, read, str(moving.step))
+        return Moved(moving.step, 1.0 + off + moving.step * slope, (event,), "", False)
+
+    monkeypatch.setattr(reruns, "_moved", moved)
+    read = Span("rnn.py", 12, 5, 12, 30)
+    made = session(TapeResult(0, (launch(0),), sought=Sought(0, 1.0, 0.5, (read,), (), ("o",))))
+    (tape,) = reruns.settled(made, Job(made.target, CheckOptions()), None).tapes
+    assert bool(tape.broken) is accused

@@ -33,7 +33,9 @@ class Memory:
 
     def put(self, values: np.ndarray[Any, Any]) -> str:
         values = np.array(values)
-        digest = hashlib.sha256(repr(values.shape).encode() + values.tobytes()).hexdigest()
+        digest = hashlib.sha256(
+            repr((values.shape, values.dtype)).encode() + values.tobytes()
+        ).hexdigest()
         self.arrays[digest] = values
         return digest
 

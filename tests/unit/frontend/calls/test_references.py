@@ -115,6 +115,7 @@ def reference(p: np.ndarray) -> np.ndarray:
     return np.concatenate([a, boxes.ravel(), m.ravel(), out])
 
 
+@pytest.mark.host("the order of threads")
 def test_values_and_gradients() -> None:
     rng = np.random.default_rng(3)
     a, boxes, m = (
