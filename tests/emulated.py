@@ -50,9 +50,10 @@ def _with_children(env: Mapping[str, str]) -> str:
 def are_same(found: Any, expected: Any) -> bool:
     """Whether numbers are the same to the bit, or on a GPU but for rounding."""
     from engine import config
+    from tests.backend.cuda.device import NAME
 
     found, expected = np.asarray(found), np.asarray(expected)
-    if str(config.device) != DEVICE or found.dtype.kind != "f":
+    if str(config.device) != NAME or found.dtype.kind != "f":
         return np.array_equal(found, expected, equal_nan=True)
     digits = 64 * np.finfo(found.dtype).eps
     size = np.abs(expected).max(initial=1.0, where=np.isfinite(expected))
