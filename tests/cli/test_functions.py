@@ -136,6 +136,7 @@ print("gradient", x.grad.tolist())
 """
 
 
+@pytest.mark.host("tensors of the host")
 def test_a_gradient_that_counts_twice_is_told_at_the_backward(adtool: Any) -> None:
     """As Warp's own documentation writes such a function: the array shares the leaf's gradient."""
     adtool.script(TWICE)

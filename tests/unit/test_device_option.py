@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 TESTS = """
+import os, subprocess, sys
+from tests.conftest import ROOT
 import pytest
 import engine as wp
 
@@ -23,6 +25,13 @@ def test_there():
     y = wp.zeros(1)
     wp.launch(last, 1, [y])
     assert str(y.device) == "emulated-cuda" and not wp.get_device().is_cpu and y.list() == [0]
+
+def test_in_a_child_process():
+    program = "import sys, engine as wp; print(wp.zeros(1).device, 'tests' in sys.modules)"
+    for env in (None, {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}):
+        done = subprocess.run([sys.executable, "-c", program], env=env, cwd=ROOT,
+                              capture_output=True, text=True)
+        assert done.stdout.split() == ["emulated-cuda", "False"], done.stderr
 
 @pytest.mark.host("a reason")
 def test_of_the_host():
@@ -56,7 +65,7 @@ def test_what_runs_there_and_what_is_left_out(root: Path, tmp_path: Path) -> Non
         return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
 
     done = run("emulated-cuda")
-    assert "1 failed, 2 passed, 3 skipped" in done.stdout, done.stdout + done.stderr
+    assert "1 failed, 3 passed, 3 skipped" in done.stdout, done.stdout + done.stderr
     for why in ("of the host: a reason", "of the host: views", "refused on a GPU: "):
         assert why in done.stdout
     assert "invalid choice" in run("cuda-of-tomorrow").stderr
