@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import subprocess
 
+__all__ = ["wait"]
+
 
 def wait(process: subprocess.Popen[bytes], limit: float) -> int:
     """The exit status of a process, as soon as it has one: `Popen.wait` looks every 50 ms.
