@@ -41,7 +41,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draws no window; child processes import this checkout, whatever is installed."""
+    """Draws no window; child processes import this checkout, whatever is installed.
+
+    No test is held to a time: machines are shared.
+    """
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("shared")
     os.environ.setdefault("MPLBACKEND", "Agg")
     path = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(part for part in path if part)
