@@ -73,6 +73,42 @@ def make_record(wp: Any, kernels: Any, size: int) -> Ready:
     return Ready(record, both, [y], [])
 
 
+def make_named(wp: Any, kernels: Any, size: int) -> Ready:
+    """The 1-element launch as most programs write it: with the device; and on a fresh tape."""
+    x, y = _pair(wp)
+    device = wp.get_device()
+
+    def launch() -> None:
+        wp.launch(kernel=kernels.tiny, dim=1, inputs=[x], outputs=[y], device=device)
+
+    def record() -> Any:
+        tape = wp.Tape()
+        with tape:
+            launch()
+        return tape
+
+    launch()
+    return Ready(launch, record, [y], [])
+
+
+def make_host(wp: Any, kernels: Any, size: int) -> Ready:
+    """Vectors and rotations where no kernel runs, as models are put together of them."""
+    axis, part = wp.vec3(0.6, 0.0, 0.8), wp.quat(0.5, 0.5, 0.5, 0.5)
+
+    def vectors() -> None:
+        v = wp.vec3(1.0, 2.0, 3.0)
+        v[1] = v[0] + v[2]
+        v = v + axis * 2.0
+
+    def rotations() -> None:
+        turned = wp.quat_from_axis_angle(axis, 0.5) * part
+        wp.normalize(wp.quat_rotate(turned, axis))
+
+    vectors()
+    rotations()
+    return Ready(vectors, rotations, [], [])
+
+
 def make_arrays(wp: Any, kernels: Any, size: int) -> Ready:
     """Making an array of one element, and giving one of many new values."""
     x = wp.zeros(size, dtype=float, requires_grad=True)
@@ -235,6 +271,15 @@ LAUNCHES = [
     Case(
         "record", "a launch on a fresh tape", 1, 1, make_record, inner=100, group="launches",
         passes=("record", "record and backward"),
+    ),
+    Case(
+        "named", "1-element kernel, its device named", 1, 1, make_named, inner=200,
+        group="launches", passes=("forward", "record"),
+    ),
+    Case(
+        "host", "vectors and rotations on the host", 1, 1, make_host, inner=100, group="launches",
+        passes=("three of vectors", "four of rotations"),
+        note="vectors: one made, a component set, a sum; rotations: made, multiplied, applied",
     ),
     Case(
         "arrays", "arrays", SMALL, SMALL, make_arrays, inner=100, group="launches",

@@ -14,7 +14,7 @@ import numpy as np
 from engine.ir import nodes as n
 from engine.ir.interp import InterpError, typed, zero
 from engine.ir.ops import OPS
-from engine.lang.types import ArrayType, ScalarType, Type, VectorType, scalar_of
+from engine.lang.types import ArrayType, ScalarType, Type, VectorType, scalar_of, shape_of
 
 # What NumPy's scalars do by operators, in a tenth of its functions' time.
 _OPERATORS = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "neg": "-{}",
@@ -45,6 +45,8 @@ class _Writer:
         self._names: dict[str, str] = {}
         self._known: dict[str, Any] = {}
         self._constants: dict[int, str] = {}
+        # Components that were taken in this block or around it, of what does not change.
+        self._taken: dict[tuple[str, int], str] = {}
 
     def function(self, fn: n.Function) -> Evaluation:
         if fn.native is not None or fn.derivative_of is not None or fn.is_kernel:
@@ -85,9 +87,10 @@ class _Writer:
         return self._constants[id(a)]
 
     def _block(self, block: Iterable[n.Stmt], depth: int) -> None:
-        begun = len(self._lines)
+        begun, around = len(self._lines), dict(self._taken)
         for s in block:
             self._statement(s, depth)
+        self._taken = around
         if len(self._lines) == begun:
             self._line(depth, "pass")
 
@@ -133,13 +136,13 @@ class _Writer:
         if s.op in ("tid", "thread"):
             raise _Unknown
         args = [self._atom(a) for a in s.args]
-        name, kind = self._name(s.dst), s.dst.type
         at = s.args[1:]
+        if s.op == "extract" and len(at) == 1 and _is_inside(at[0], s.args[0].type):
+            self._extract(s, args[0], depth)
+            return
+        name, kind = self._name(s.dst), s.dst.type
         if s.op in _OPERATORS and all(_is_real(a.type) for a in s.args):
             self._line(depth, f"{name} = {_OPERATORS[s.op].format(*args)}")
-            return
-        if s.op == "extract" and len(at) == 1 and _is_inside(at[0], s.args[0].type):
-            self._line(depth, f"{name} = {args[0]}[{int(at[0].value)}]")  # type: ignore[union-attr,arg-type]
             return
         op = OPS[s.op]
         before = [self._held(kind)] if op.explicit else []
@@ -148,7 +151,21 @@ class _Writer:
             number = self._held(kind.numpy.type)
             self._line(depth, f"if {name}.__class__ is not {number}: {name} = {number}({name})")
         else:
-            self._line(depth, f"{name} = {self._held(typed)}({name}, {self._held(kind)})")
+            assert not isinstance(kind, ArrayType)
+            dtype, shape = self._held(scalar_of(kind).numpy), self._held(shape_of(kind))
+            anew = f"{name} = {self._held(typed)}({name}, {self._held(kind)})"
+            self._line(depth, f"if {name}.dtype is not {dtype} or {name}.shape != {shape}: {anew}")
+
+    def _extract(self, s: n.Let, of: str, depth: int) -> None:
+        source, index = s.args[0], int(s.args[1].value)  # type: ignore[union-attr,arg-type]
+        still = not (s.dst.mutable or (isinstance(source, n.Var) and source.mutable))
+        if still and (of, index) in self._taken:
+            self._names[s.dst.name] = self._taken[of, index]
+            return
+        name = self._name(s.dst)
+        self._line(depth, f"{name} = {of}[{index}]")
+        if still:
+            self._taken[of, index] = name
 
 
 def _ended(fn: n.Function) -> NoReturn:
