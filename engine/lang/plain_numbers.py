@@ -12,7 +12,6 @@ import numpy as np
 from engine.lang import types as t
 from engine.lang.scalars import SCALAR_CLASSES
 
-ALL = slice(None)
 item: Any = ctypes.Array.__getitem__
 put_item: Any = ctypes.Array.__setitem__
 _REALS, _WHOLE = frozenset({float, np.float32, np.float64}), frozenset({int})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from engine.diagnostics import Diagnostic, LaunchError
 from engine.lang import types as t
 from engine.lang.numbers import exact, misfit, number_kind, numbers
 from engine.lang.operator_errors import told
-from engine.lang.plain_numbers import ALL, Layout, is_plain_real, item, put_item, put_plain
+from engine.lang.plain_numbers import Layout, is_plain_real, item, put_item, put_plain
 from engine.lang.scalars import SCALAR_CLASSES, host_number
 
 _SUFFIX = {
@@ -31,6 +32,9 @@ _SUFFIX = {
 def wrong(code: str, message: str, *notes: str) -> LaunchError:
     """The error for a value that cannot be made."""
     return LaunchError(Diagnostic(code, message, notes=notes))
+
+
+_NEW: Any = ctypes.Array.__new__
 
 
 class BadKey(KeyError, IndexError, TypeError):
@@ -63,7 +67,7 @@ class Components:
     @classmethod
     def _of(cls, data: Any) -> Any:
         """A value that owns a copy of `data`, whose shape must fit."""
-        if cls._layout is not None:
+        if cls._layout is not None and cls.__new__ is _NEW:
             found = np.asarray(data, cls._dtype, order="C")
             if found.shape != cls._shape:
                 found = found.reshape(cls._shape)
@@ -109,8 +113,12 @@ class Components:
         return self._data.tobytes()
 
     def __iter__(self) -> Iterator[Any]:
-        if self._layout is not None and self._layout.one is not None:
-            return map(self._layout.one, item(self, ALL))
+        # One at a time: a loop sees what it sets. A subclass may give others than the memory has.
+        if (
+            self._layout is not None and self._layout.one is not None
+            and type(self).__getitem__ is Components.__getitem__
+        ):  # fmt: skip
+            return map(self._layout.one, map(partial(item, self), range(self._layout.count)))
         return (self[i] for i in range(len(self)))
 
     def __len__(self) -> int:
@@ -343,7 +351,7 @@ _LETTERS = frozenset("xyzw")
 
 def _component(i: int) -> property:
     def get(self: Vector) -> Any:
-        return self[i]
+        return Components.__getitem__(self, i)  # not a subclass's, which may ask for it
 
     def put(self: Vector, value: Any) -> None:
         self[i] = value

@@ -105,3 +105,38 @@ def test_results_have_memory_of_their_own() -> None:
     for w in (+v, v + wp.vec3(), v * 1.0, -v, v[0:3]):
         w[0] = 9.0
         assert v[0] == 1.0
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_a_loop_sees_what_it_sets(cls: Any) -> None:
+    v = cls(*range(cls._layout.count if cls._layout else 3))
+    components = iter(v)
+    next(components)
+    if len(cls._shape) == 1:
+        v[1] = 0
+        assert next(components) == 0
+    else:
+        v[1] = [0] * cls._shape[1]
+        assert list(next(components)) == [0] * cls._shape[1]
+
+
+class Shifted(wp.vec3):  # type: ignore[misc]
+    """Gives others than its memory has, by what its memory has."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return 10 + {0: self.x, 1: self.y, 2: self.z}[index]
+
+
+class Tagged(wp.vec3):  # type: ignore[misc]
+    """Has more than components."""
+
+    def __new__(cls, *args: Any) -> Any:
+        out = super().__new__(cls)
+        out.tag = "tagged"
+        return out
+
+
+def test_subclasses_mean_what_they_say() -> None:
+    v = Shifted(1.0, 2.0, 3.0)
+    assert (v[0], v.x, [*v], [*(v + v)]) == (11.0, 1.0, [11.0, 12.0, 13.0], [12.0, 14.0, 16.0])
+    assert {(-w).tag for w in (Tagged(1, 2, 3), Tagged() + Tagged(), Tagged() * 2.0)} == {"tagged"}
