@@ -246,14 +246,14 @@ def inner_shape(kind: ElementType) -> tuple[int, ...]:
     return () if isinstance(kind, StructType) else shape_of(kind)
 
 
-_WIDE, _FAR = (FLOAT32, FLOAT64), 3e38  # below it, nothing rounds to infinity
+_FAR = 3e38  # below it, nothing rounds to infinity
 
 
 def element_value(value: Any, kind: ElementType) -> NumpyArray:
     """One element (or one number for all its components) as NumPy. Raises LaunchError (E202)."""
     if isinstance(kind, StructType):
         return _record(value, kind)
-    if value.__class__ is float and kind in _WIDE and -_FAR < value < _FAR:
+    if value.__class__ is float and (kind is FLOAT32 or kind is FLOAT64) and -_FAR < value < _FAR:
         return np.asarray(value, scalar_of(kind).numpy)  # as nearly all are
     found = numbers(value)
     inner = shape_of(kind)
