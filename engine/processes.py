@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["wait"]
 
+_LONGEST = 2**31 - 1  # milliseconds that the system takes
+
 
 def wait(process: subprocess.Popen[bytes], limit: float) -> int:
     """The exit status of a process, as soon as it has one: `Popen.wait` looks every 50 ms.
@@ -25,7 +27,7 @@ def wait(process: subprocess.Popen[bytes], limit: float) -> int:
             try:
                 poll = select.poll()  # not `select`, which knows few handles
                 poll.register(handle, select.POLLIN)
-                poll.poll(1000 * limit)
+                poll.poll(min(1000 * limit, _LONGEST))
             finally:
                 os.close(handle)
             limit = 0.01 if process.poll() is None else 1.0
