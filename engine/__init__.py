@@ -196,9 +196,15 @@ def _instantiate(composite: Any, types: Any) -> Any:
     return lower_composite(composite, types)
 
 
+def _product(a: Any, b: Any) -> Any:
+    """Multiplies quaternions and transforms by the builtin from now on."""
+    hooks.product = _builtins()["mul"]
+    return hooks.product(a, b)
+
+
 hooks.instantiate = _instantiate
 hooks.adapter = _adapter
-hooks.product = lambda a, b: _builtins()["mul"](a, b)
+hooks.product = _product
 
 
 class _Finder:
