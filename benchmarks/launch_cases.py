@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from benchmarks.case import Array, Case, Ready
@@ -55,16 +56,21 @@ def make_captured(wp: Any, kernels: Any, size: int) -> Ready:
     return ready
 
 
+def _on_tape(wp: Any, launch: Callable[[], object]) -> Any:
+    """A fresh tape that has recorded a launch."""
+    tape = wp.Tape()
+    with tape:
+        launch()
+    return tape
+
+
 def make_record(wp: Any, kernels: Any, size: int) -> Ready:
     """One launch on a fresh tape, alone and with its backward pass."""
     x, y = _pair(wp)
     seed = wp.ones_like(y)
 
     def record() -> Any:
-        tape = wp.Tape()
-        with tape:
-            wp.launch(kernels.tiny, dim=1, inputs=[x], outputs=[y])
-        return tape
+        return _on_tape(wp, lambda: wp.launch(kernels.tiny, dim=1, inputs=[x], outputs=[y]))
 
     def both() -> None:
         record().backward(grads={y: seed})
@@ -81,14 +87,8 @@ def make_named(wp: Any, kernels: Any, size: int) -> Ready:
     def launch() -> None:
         wp.launch(kernel=kernels.tiny, dim=1, inputs=[x], outputs=[y], device=device)
 
-    def record() -> Any:
-        tape = wp.Tape()
-        with tape:
-            launch()
-        return tape
-
     launch()
-    return Ready(launch, record, [y], [])
+    return Ready(launch, lambda: _on_tape(wp, launch), [y], [])
 
 
 def make_host(wp: Any, kernels: Any, size: int) -> Ready:

@@ -113,7 +113,7 @@ def _determinant(a: Any) -> Any:
     if n == 1:
         return a[0, 0]
     if n == 2:
-        return a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]
+        return _minor(a, 0, 1, 0, 1)
     if n == 3:
         terms = [a[0, j] * _cofactor(a, 0, j) for j in range(3)]
         return terms[0] + terms[1] + terms[2]
@@ -127,13 +127,17 @@ def _determinant(a: Any) -> Any:
     return s[0] * t[5] - s[1] * t[4] + s[2] * t[3] + s[3] * t[2] - s[4] * t[1] + s[5] * t[0]
 
 
+def _minor(a: Any, r: int, s: int, c: int, d: int) -> Any:
+    """The determinant of two rows and two columns."""
+    return a[r, c] * a[s, d] - a[r, d] * a[s, c]
+
+
 _OTHERS = ((1, 2), (0, 2), (0, 1))
 
 
 def _cofactor(a: Any, r: int, c: int) -> Any:
-    if a.shape[0] == 3:  # as below, without a matrix for it
-        (r0, r1), (c0, c1) = _OTHERS[r], _OTHERS[c]
-        minor = a[r0, c0] * a[r1, c1] - a[r0, c1] * a[r1, c0]
+    if a.shape[0] == 3:
+        minor = _minor(a, *_OTHERS[r], *_OTHERS[c])
     else:
         minor = _determinant(np.delete(np.delete(a, r, 0), c, 1))
     return -minor if (r + c) % 2 else minor

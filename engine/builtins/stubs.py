@@ -194,10 +194,10 @@ class Builtin:
         return _from_numpy(result, got.result)
 
     def _composed(self, args: Sequence[Any], types: list[Type], weak: Sequence[bool]) -> Any:
-        """A call of a composite on the host: its IR, interpreted. One value, or a tuple.
+        """A call of a composite on the host: its IR as Python code, or interpreted.
 
-        Vectors that the call is there to change are changed. All else stays as it is: the state of
-        random numbers does not advance on the host.
+        One value, or a tuple. Vectors that the call is there to change are changed. All else stays
+        as it is: the state of random numbers does not advance on the host.
         """
         name = self.__builtin_name__
         tried = with_defaults(name, list(args), types, list(weak))

@@ -102,14 +102,18 @@ class Kernel(Definition):
             return None
         return Kernel._instance, (self.generic, self.types)
 
+    def _option(self, name: str) -> Any:
+        """The kernel's own option, else its module's; None for what config says."""
+        own = self.options.get(name)
+        return self.module.options.get(name) if own is None else own
+
     @property
     def enable_backward(self) -> bool:
         """Whether gradients flow through launches of this kernel.
 
         The kernel's own setting counts, else its module's, else the global one.
         """
-        own = self.options.get("enable_backward")
-        found = self.module.options.get("enable_backward") if own is None else own
+        found = self._option("enable_backward")
         return config.enable_backward if found is None else bool(found)
 
     def in_order(self) -> bool:
@@ -117,8 +121,7 @@ class Kernel(Definition):
 
         The kernel's own option "deterministic" counts, else its module's, else the global one.
         """
-        own = self.options.get("deterministic")
-        found = self.module.options.get("deterministic") if own is None else own
+        found = self._option("deterministic")
         return bool(config.deterministic if found is None else found)
 
     @property

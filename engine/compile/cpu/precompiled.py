@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 from pathlib import Path
 
 from engine.codegen import headers, loans
@@ -23,11 +22,11 @@ _WORTH = 8  # entry points in a cache that will see more of them
 
 
 class _Parsed:
-    """What this process knows: by the place, the header that was found whole there."""
+    """What this process knows of headers: which it found whole, and which are of no use to it."""
 
     def __init__(self) -> None:
-        self.whole: dict[str, Path] = {}
-        self.given_up: set[str] = set()
+        self.whole: set[Path] = set()
+        self.given_up: set[Path] = set()
 
 
 _parsed = _Parsed()
@@ -37,17 +36,14 @@ def find(cache: Cache, toolchain: Toolchain) -> Path | None:
     """A file to include before a kernel that has no settings; None where there is none."""
     if not toolchain.precompiles:
         return None
-    name = _name(toolchain)
-    place = f"{cache.folder}/{name}"
-    if place in _parsed.given_up:
+    header = _header(cache, toolchain)
+    if header in _parsed.given_up:
         return None
-    found = _parsed.whole.get(place)
-    if found is None:
-        found = _whole(cache, name)
-        if found is None:
+    if header not in _parsed.whole:
+        if not _is_whole(cache, header):
             return None
-        _parsed.whole[place] = found
-    return found if os.path.isfile(f"{found}.gch") and found.is_file() else None
+        _parsed.whole.add(header)
+    return header if os.path.isfile(f"{header}.gch") and header.is_file() else None
 
 
 def job(cache: Cache, toolchain: Toolchain, folder: Path) -> Job | None:
@@ -55,7 +51,7 @@ def job(cache: Cache, toolchain: Toolchain, folder: Path) -> Job | None:
 
     A script of few kernels would have to wait for what it does not use.
     """
-    if not toolchain.precompiles or f"{cache.folder}/{_name(toolchain)}" in _parsed.given_up:
+    if not toolchain.precompiles or _header(cache, toolchain) in _parsed.given_up:
         return None
     if len(os.listdir(f"{cache.folder}/index")) < _WORTH:
         return None
@@ -67,49 +63,43 @@ def job(cache: Cache, toolchain: Toolchain, folder: Path) -> Job | None:
 
 def keep(cache: Cache, toolchain: Toolchain, made: Outcome) -> None:
     """Puts what a job made where `find` looks."""
-    name = _name(toolchain)
+    header = _header(cache, toolchain)
     if made.problem:
-        _parsed.given_up.add(f"{cache.folder}/{name}")
+        _parsed.given_up.add(header)
         return
-    header = _header(cache, name)
     with contextlib.suppress(OSError, CompilerError):
         digest = hashlib.sha256(made.output.read_bytes()).hexdigest()
-        shutil.copyfile(made.source, made.source.with_name("copy.h"))
-        os.replace(made.source.with_name("copy.h"), header)
+        os.replace(made.source, header)
         os.replace(made.output, f"{header}.gch")
-        cache.note(name, digest)
+        cache.note(header.stem, digest)
 
 
 def give_up(cache: Cache, toolchain: Toolchain) -> None:
     """The compiler fails with it: no more of it in this process, and none for others."""
-    name = _name(toolchain)
-    _parsed.given_up.add(f"{cache.folder}/{name}")
-    cache.discard(f"{_header(cache, name)}.gch")
+    header = _header(cache, toolchain)
+    _parsed.given_up.add(header)
+    cache.discard(f"{header}.gch")
 
 
-def _whole(cache: Cache, name: str) -> Path | None:
-    header = _header(cache, name)
+def _is_whole(cache: Cache, header: Path) -> bool:
     try:
         with open(f"{header}.gch", "rb") as file:
             digest = hashlib.sha256(file.read()).hexdigest()
-        if cache.noted(name) != digest:
+        if cache.noted(header.stem) != digest:
             cache.discard(f"{header}.gch")
-            return None
+            return False
         if header.read_text(encoding="utf-8") != _text():
-            return None
+            return False
         os.utime(f"{header}.gch")  # for `Cache.trim`
     except (OSError, ValueError):
-        return None
-    return header
+        return False
+    return True
 
 
-def _header(cache: Cache, name: str) -> Path:
-    return cache.root / "headers" / f"{name}.h"
-
-
-def _name(toolchain: Toolchain) -> str:
+def _header(cache: Cache, toolchain: Toolchain) -> Path:
     parts = (toolchain.key, headers.hash_of(headers.CPU), _text())
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    name = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return cache.root / "headers" / f"{name}.h"
 
 
 def _text() -> str:

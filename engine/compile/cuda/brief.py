@@ -26,8 +26,8 @@ class Brief:
     any_arguments = False  # adjoints may be refused by how arrays lie
     job = None
 
-    __slots__ = ("_backend", "_came", "_dim", "_entry", "_in_order", "_kept", "_launch", "_limits",
-                 "go", "journal", "stack")  # fmt: skip
+    __slots__ = ("_backend", "_came", "_came_in_order", "_dim", "_entry", "_in_order", "_kept",
+                 "_launch", "_limits", "go", "journal", "stack")  # fmt: skip
 
     def __init__(self, backend: Cuda, entry: Entry, dim: tuple[int, ...], limits: Limits) -> None:
         self.stack, self.journal = limits
@@ -39,6 +39,8 @@ class Brief:
         self._limits = limits
         stack = entry.code.frames.stack or 0
         self._came = Outcome(stack_bytes=stack) if stack else NOTHING
+        adjoint = entry.code.is_adjoint
+        self._came_in_order = self._came if adjoint else replace(self._came, journal=IN_ORDER)
         # By arguments: the launch, and what keeps its parameters. Those with an order are others.
         self._kept: dict[bytes, tuple[tuple[Any, int, int, Any], runner.Run]] = {}
         self._in_order: dict[bytes, tuple[tuple[Any, int, int, Any], runner.Run]] = {}
@@ -48,11 +50,10 @@ class Brief:
         del spare
         if shape.get() is not None:
             return None
-        entry = self._entry
-        if entry.in_order():
+        if self._entry.in_order():
             found = self._in_order.get(args) or self._made(args, self._in_order)
             self._launch(*found[0])
-            return self._came if entry.code.is_adjoint else replace(self._came, journal=IN_ORDER)
+            return self._came_in_order
         found = self._kept.get(args) or self._made(args, self._kept)
         self._launch(*found[0])
         return self._came
