@@ -17,7 +17,7 @@ import pytest
 import engine as wp
 from engine.compile.cpu import CPU, brief, launcher, runner, schedule
 from engine.diagnostics import EngineError
-from engine.runtime import device, execute
+from engine.runtime import device, execute, kernel
 from engine.runtime.execute import Executable
 from engine.runtime.plan import Plan
 from engine.tape.records import LaunchRecord
@@ -71,6 +71,9 @@ def alone() -> Iterator[None]:
     """As if no device but the host's had ever been registered; the list is known by its address."""
     registered = list(device.others)
     del device.others[:]
+    for known in list(kernel._planned):
+        if known._plan is not None and known._plan.backend is not CPU:  # first launched there
+            known.forget()
     try:
         yield
     finally:
