@@ -135,6 +135,12 @@ class Variants:
         except (Damaged, LookupError, TypeError, ValueError):
             return None
 
+    def keep_forms(self) -> None:
+        """Leaves all that was compiled before it was known where."""
+        for (backend, form, key), entry in list(self._entries.items()):
+            if backend.kind == "cpu":
+                self._keep(form, key, self.function(form, *key), entry)
+
     def _keep(self, form: Form, key: Key, fn: Function, entry: Entry) -> None:
         """Leaves a form that was compiled to later processes."""
         if self.answers.save is None or form not in ("adjoint", "recorded") or fn is self.ir:

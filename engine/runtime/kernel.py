@@ -193,6 +193,10 @@ class Kernel(Definition):
         It is made anew at a launch after a function that it calls was redefined, or was
         given a gradient or a replay.
         """
+        return self._plan or self.planned()
+
+    def planned(self, given: list[Any] | None = None) -> Plan:
+        """The same. given: the arguments of a launch on a tape; see `plan_of`."""
         found = self._plan
         if found is not None:
             return found
@@ -203,7 +207,7 @@ class Kernel(Definition):
             names = bindings(self.func, self.text)
             plan = self._latest
             if plan is None or names != self._bindings:
-                plan = plan_of(self)
+                plan = plan_of(self, given)
                 self._latest, self._bindings = plan, names
             with _swap:
                 if function_changes() == start:

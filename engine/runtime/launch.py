@@ -181,7 +181,9 @@ def _launch(
     plan = kernel._plan
     if plan is None:
         kernel = kernel.for_arguments(given)
-        plan = kernel._plan or kernel.plan
+        on_tape = record_tape and not (adjoint or record_cmd)
+        on_tape = on_tape and recording.active.get() is not None
+        plan = kernel.planned(given if on_tape else None)
     if plan.backend is not place.backend:
         plan = plan.on(place.backend)
     shape = (dim,) if dim.__class__ is int and 0 <= dim <= MAX_DIM else grid(dim, kernel)

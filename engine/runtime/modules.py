@@ -16,6 +16,7 @@ from engine.runtime.device import Device, DeviceLike, get_device, get_devices
 from engine.runtime.launch_errors import fail
 
 if TYPE_CHECKING:
+    from engine.compile.pipeline import Request
     from engine.frontend import FunctionText
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Plan
@@ -302,13 +303,19 @@ def _devices(device: DeviceLike | list[Any]) -> Iterator[Device]:
         yield from map(get_device, device if isinstance(device, (list, tuple)) else [device])
 
 
-def compile_group(module: Module, kernel: Kernel, plan: Plan) -> None:
+def compile_group(
+    module: Module, kernel: Kernel, plan: Plan, given: list[Any] | None = None
+) -> None:
     """Compiles a kernel, and with it those of its module that were not launched yet.
 
     The others are only compiled into the cache: each is lowered again at its own first
     launch, so that it sees the values its globals have then.
+
+    given: the arguments of a launch on a tape: see `engine.runtime.ahead`. Where others are
+    compiled they keep the compilers busy, as their adjoints will, all at once.
     """
     from engine.compile.pipeline import Variants, prefetch
+    from engine.runtime import ahead
     from engine.runtime.kernel import lower
 
     none: frozenset[str] = frozenset()
@@ -325,10 +332,9 @@ def compile_group(module: Module, kernel: Kernel, plan: Plan) -> None:
                 found.append(Variants(lower(other)))
             except EngineError:
                 continue  # its own launch says what is wrong
-    if len(found) > 1:
-        try:
-            prefetch([(backend, v, "forward", none, none) for v in found])
-            return
-        except EngineError:  # of one of them, whose own launch says it
-            pass
+    all_of_it: list[Request] = [(backend, v, "forward", none, none) for v in found]
+    if len(found) == 1 and given is not None:
+        all_of_it += ahead.requests(plan, given)
+    if len(all_of_it) > 1 and ahead.compiled(all_of_it):
+        return  # else one of them is wrong, whose own launch or backward pass says it
     prefetch([(backend, plan.variants, "forward", none, none)])

@@ -13,6 +13,7 @@ from engine.lang.structs import PLACES, Argument, leaves
 from engine.lang.types import is_float
 from engine.locks import Lock
 from engine.runtime import quick, recording
+from engine.runtime.ahead import with_adjoint
 from engine.runtime.annotation import describe
 from engine.runtime.arguments import Arguments
 from engine.runtime.array import array
@@ -24,7 +25,7 @@ from engine.runtime.guards import objection
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered, gathering
 from engine.runtime.pack import Mismatch, as_array
-from engine.runtime.plan_parts import Param, Selection
+from engine.runtime.plan_parts import Forms, Param, Selection
 from engine.runtime.quick import NOBODY
 from engine.runtime.storage import watchers as announcing
 from engine.runtime.storage import watching
@@ -403,13 +404,25 @@ class Plan:
                            f"{self.params[i].name!r}, which has {found[0]}",
                            help=found[1])  # fmt: skip
 
-    def select(self, values: list[Any], aliased: frozenset[str]) -> Selection:
-        """The compiled forms for a recorded launch of these arguments."""
+    def mask(self, values: list[Any]) -> int:
+        """Which of the float arrays require a gradient, as bits in their order."""
         mask = 0
         for i, bit in self.bits:
             a = values[i]
             if a is not None and a._flag and (a._origin is None or a.requires_grad):
                 mask |= bit
+        return mask
+
+    def forms(self, mask: int, aliased: frozenset[str]) -> Forms:
+        """What launches and backward passes run for gradients of the arrays in `mask`."""
+        wrt = frozenset(p.name for bit, p in enumerate(self.floats) if mask >> bit & 1)
+        useful = bool(wrt & self.variants.written) and self.kernel.enable_backward
+        journaled = self.variants.journaled(aliased)
+        return Forms(wrt, journaled, useful, useful and self.variants.needs_journal(wrt, journaled))
+
+    def select(self, values: list[Any], aliased: frozenset[str]) -> Selection:
+        """The compiled forms for a recorded launch of these arguments."""
+        mask = self.mask(values)
         if not aliased:
             found = self.usual.get(mask)
             # As `Kernel.enable_backward`, of which every recorded launch asks twice.
@@ -439,15 +452,11 @@ class Plan:
         key = (mask, aliased, enabled)
         found = self._selections.get(key)
         if found is None:
-            wrt = frozenset(p.name for bit, p in enumerate(self.floats) if mask >> bit & 1)
-            useful = bool(wrt & self.variants.written) and enabled
-            journaled = self.variants.journaled(aliased)
-            recorded = useful and self.variants.needs_journal(wrt, journaled)
-            executable = (
-                Executable(self.backend, self.variants, "recorded", wrt, journaled)
-                if recorded
-                else self.forward
-            )
+            wrt, journaled, useful, recorded = self.forms(mask, aliased)
+            executable = self.forward
+            if recorded:
+                with_adjoint(self, wrt, journaled)
+                executable = Executable(self.backend, self.variants, "recorded", wrt, journaled)
             reads = watched = self._at(
                 self.variants.adjoint_reads(wrt, journaled) if useful else frozenset()
             )

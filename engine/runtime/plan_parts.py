@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.classes import dataclass
 from engine.lang.types import ArrayType, Type
@@ -57,6 +57,15 @@ class Selection:
     gradients: tuple[int, ...]
     adjoint: Executable | None = None
     cleared: set[tuple[int, ...]] = field(default_factory=set)
+
+
+class Forms(NamedTuple):
+    """What is compiled of a kernel for a certain set of gradients: see `Selection`."""
+
+    wrt: frozenset[str]
+    journaled: frozenset[str]
+    useful: bool
+    recorded: bool
 
 
 @dataclass(slots=True)

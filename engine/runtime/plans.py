@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.compile.pipeline import Variants
 from engine.logger import log_warning
@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
 
 
-def plan_of(kernel: Kernel) -> Plan:
-    """The plan of a kernel as it is now, with its code compiled. Raises KernelError."""
+def plan_of(kernel: Kernel, given: list[Any] | None = None) -> Plan:
+    """The plan of a kernel as it is now, with its code compiled. Raises KernelError.
+
+    given: the arguments of a launch on a tape, whose backward pass is compiled, too, where
+    that takes no time of its own.
+    """
     from engine.runtime.kernel import debugging, lower
 
     backend, debug = get_device().backend, debugging(kernel)
@@ -33,7 +37,7 @@ def plan_of(kernel: Kernel) -> Plan:
     plan.variants.name, plan.variants.debug = kernel.key, debug
     plan.variants.in_order = kernel.in_order
     warn_of_unassigned_reads(plan.variants.ir)
-    modules.compile_group(kernel.module, kernel, plan)
+    modules.compile_group(kernel.module, kernel, plan, given)
     if place is not None:
         place.keep(kernel, plan.variants, captures)
     return plan

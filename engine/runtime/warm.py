@@ -66,6 +66,7 @@ class Place:
         if said is not None:
             variants.answers.save, variants.answers.holds = partial(self._write, said), self.holds
             self._write(said)
+            variants.keep_forms()
 
     def holds(self) -> bool:
         """Whether all settings and the compiler are those of the key, as far as can be told."""

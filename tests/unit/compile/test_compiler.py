@@ -142,13 +142,13 @@ from tests.unit.compile.test_compiler import filling, filled
 from engine.compile.cpu.compiler import compile_functions
 while time.time() < float(sys.argv[1]):
     pass
-entries = compile_functions([filling(v) for v in range(6)])
-assert [filled(e) for e in entries] == list(range(6))
+entries = compile_functions([filling(v) for v in range(4)])
+assert [filled(e) for e in entries] == list(range(4))
 """
 
 
 def children(root: Path, count: int, wait: float, code: str = CHILD) -> list[int]:
-    """Exit codes of processes that compile six kernels, all at the same moment."""
+    """Exit codes of processes that compile four kernels, all at the same moment."""
     command = [sys.executable, "-c", code, str(time.time() + wait)]
     started = [subprocess.Popen(command, cwd=root) for _ in range(count)]
     return [child.wait(120) for child in started]
@@ -159,7 +159,7 @@ def children(root: Path, count: int, wait: float, code: str = CHILD) -> list[int
 def test_damaged_entries_are_built_again(
     folder: str, how: str, root: Path, fresh: Path, counted: Callable[[], int]
 ) -> None:
-    compile_functions([filling(v) for v in range(6)])
+    compile_functions([filling(v) for v in range(4)])
     for path in list((fresh / folder).iterdir()):
         damage(path, how)
     assert children(root, 1, 0) == [0]

@@ -100,6 +100,10 @@ def waves(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     i = wp.tid()
     y[i] = wp.sin(x[i]) * wp.exp(x[i])
 
+@wp.kernel
+def another(x: wp.array(dtype=float)):  # or the adjoint would be compiled with the first launch
+    x[wp.tid()] = 0.0
+
 wp.config.precise_math = True
 x = wp.array(np.linspace(-3.0, 3.0, 5000), dtype=float, requires_grad=True)
 y = wp.zeros(5000, dtype=float, requires_grad=True)
