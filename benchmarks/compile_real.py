@@ -2,8 +2,9 @@
 
     python -m benchmarks.compile_real [--packages newton ...] [--only WORD]... [--every N]
 
-The kernels of Newton, MuJoCo Warp and Warp's examples, each alone and with an empty cache: what a
-launch on a tape and its backward pass compile here, by phases, and a module of that kernel in Warp.
+The kernels of Newton, MuJoCo Warp and Warp's examples, each alone, with a cache that has headers
+and nothing else: what a launch on a tape and its backward pass compile here, by phases (both at
+once, as there; `--apart` one after the other), and a module of that kernel in Warp.
 Packages that are not installed are skipped by name. One JSON line for each kernel goes to a file
 (`--results`), and kernels that have one are not compiled again; the table is of that file.
 """
@@ -63,7 +64,8 @@ def measure(
             row = rows.get(kernel, {})
             if row.get("done") or (options.peer and kernel not in sides[1].kernels):
                 continue
-            task = {"kernel": kernel, "seconds": options.seconds, "scratch": scratch}
+            task = {"kernel": kernel, "seconds": options.seconds, "scratch": scratch,
+                    "apart": options.apart}  # fmt: skip
             if options.keep:
                 task["keep"] = str(options.keep.resolve())
             row = {"kernel": kernel, "package": package, "done": True}
@@ -118,6 +120,7 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=0, metavar="N",
                         help="also each Nth of the others; without --only, 0 is all")  # fmt: skip
     parser.add_argument("--no-peer", dest="peer", action="store_false")
+    parser.add_argument("--apart", action="store_true", help="each form by itself, and timed so")
     parser.add_argument("--results", type=Path, default=Path("compile_real.jsonl"))
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the text of kernels")
     parser.add_argument("--seconds", type=int, default=300, help="for one kernel")

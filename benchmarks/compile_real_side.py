@@ -7,6 +7,7 @@ nothing is there yet when one is compiled. Tasks and answers are lines of JSON.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -70,7 +71,9 @@ def here(there: Any, task: dict[str, Any]) -> dict[str, Any]:
         types, given = types_of(there, kernel)
         lower(kernel if types is None else kernel.add_overload(given))
         return {"types": types}
-    os.environ["ENGINE_CACHE_DIR"] = tempfile.mkdtemp(dir=task["scratch"])
+    own = tempfile.mkdtemp(dir=task["scratch"])
+    shutil.copytree(os.environ["ENGINE_CACHE_DIR"], own, dirs_exist_ok=True)
+    os.environ["ENGINE_CACHE_DIR"] = own
     return compiled(there.alone(kernel, task["types"]), task)
 
 
@@ -101,11 +104,15 @@ def compiled(kernel: Any, task: dict[str, Any]) -> dict[str, Any]:
         if "keep" in task:
             (Path(task["keep"]) / f"{kernel.key}.{name}.cpp").write_text(text)
             (Path(task["keep"]) / f"{kernel.key}.{name}.ir").write_text(str(fn))
+        out[name] = {"chars": len(text), "weight": weight_of(fn)}
+    functions = [*forms.values()]
+    for some in [[f] for f in functions] if task["apart"] else [functions]:
         before, began = t.seconds.get("g++", 0.0), time.perf_counter()
-        CPU.compile([fn])
+        CPU.compile(some)
         spent, built = time.perf_counter() - began, t.seconds["g++"] - before
         t.seconds["emit"] = t.seconds.get("emit", 0.0) + spent - built
-        out[name] = {"chars": len(text), "weight": weight_of(fn), "g++": built}
+        if task["apart"]:
+            out["adjoint" if some[0] is adjoint else "forward"]["g++"] = built
     return {**out, "phases": t.seconds, "seconds": sum(t.seconds.values())}
 
 
@@ -122,17 +129,22 @@ def peer(there: Any, task: dict[str, Any]) -> dict[str, Any]:
 
 
 class Compiling(side.Side):
-    """A side that compiles. Warp has its headers compiled before: it does so once in a process."""
+    """A side that compiles. Its headers were compiled before, once for all kernels."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        if self.name != "warp":
-            return
         wp = self.wp
 
         def nothing(x: wp.array(dtype=float)):  # type: ignore[no-untyped-def,valid-type]
             x[wp.tid()] = 1.0
 
+        if self.name == "engine":
+            from engine.compile.cpu import precompiled
+
+            precompiled._WORTH = 0
+            os.environ["ENGINE_CACHE_DIR"] = tempfile.mkdtemp()
+            wp.Kernel(nothing, key="nothing", module=wp.Module("nothing")).plan  # noqa: B018
+            return
         with tempfile.TemporaryDirectory() as folder:
             wp.config.kernel_cache_dir = folder
             wp.init()
