@@ -12,6 +12,7 @@ from typing import Any
 
 from engine import config
 from engine.compile.backend import Batch, Journal, Limits, Outcome, Step
+from engine.compile.cpu.launcher import pair_words, place_words
 from engine.runtime import quick, recording
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch, Operation
@@ -112,6 +113,23 @@ class _Order:
         return ranges.setdefault(mine, _Range())
 
 
+class _Places:
+    """Ranges of memory."""
+
+    __slots__ = ("_of", "_words")
+
+    def __init__(self, of: list[Place]) -> None:
+        self._of = of
+        self._words = place_words(of, Storage)
+
+    def hold(self) -> list[Hold]:
+        """Holds on what is there now."""
+        functions = quick.functions()
+        if functions is not None and self._words is not None:
+            return functions.hold_all(self._words.at)
+        return [s.hold(lo, hi) for s, lo, hi in self._of]
+
+
 class _Launch:
     """A launch that is recorded, as it is each time."""
 
@@ -142,7 +160,7 @@ def _arrays(values: Sequence[Any], places: Sequence[int]) -> list[array]:
 class _Back:
     """How a piece goes backward. grads: arrays with their gradients. numbers: of the launches."""
 
-    __slots__ = ("batch", "grads", "numbers", "writes")
+    __slots__ = ("_words", "batch", "grads", "numbers", "writes")
 
     def __init__(
         self, batch: Batch, grads: dict[int, tuple[array, array]], numbers: list[int],
@@ -150,6 +168,7 @@ class _Back:
     ) -> None:  # fmt: skip
         self.batch = batch
         self.grads = tuple(grads.values())
+        self._words = pair_words(self.grads, array)
         self.numbers = numbers
         self.writes = writes
 
@@ -158,7 +177,8 @@ class _Back:
         if self.batch.limits != now or not (self.batch.fits() and self.writes.are_free()):
             return False
         functions = quick.functions()
-        if functions is not None and functions.are_same((), self.grads):
+        words = self._words
+        if functions is not None and words is not None and functions.have_same(words.at):
             return True
         for a, g in self.grads:  # noqa: SIM110  # a generator takes twice the time
             if a._grad is not g and a.grad is not g:
@@ -178,9 +198,10 @@ class Piece:
         self._order = order
         self.launches = launches
         self._writes = Writes(a for x in launches for a in x.writes)
-        self._before, self._after = order.held()
-        before = {p: k for k, p in enumerate(self._before)}
-        after = {p: k for k, p in enumerate(self._after, len(before))}
+        first, again = order.held()
+        self._before, self._after = _Places(first), _Places(again)
+        before = {p: k for k, p in enumerate(first)}
+        after = {p: k for k, p in enumerate(again, len(before))}
         # Of each launch, where its holds are.
         self._slots = [
             [(after if again else before)[place] for place, again in holds] for holds in order.holds
@@ -192,6 +213,7 @@ class Piece:
         self.arrays = tuple({id(a): a for a in wholes}.values())  # as records have them
         # What decides how launches are recorded.
         self._flags = tuple((a, _asks(a)) for a in self.floats)
+        self._words = pair_words(self._flags, array)
         kernels = {x.call.plan.kernel for x in launches}
         self._kernels = tuple((k, k.enable_backward) for k in kernels)
         self._back: _Back | None = None
@@ -199,8 +221,8 @@ class Piece:
 
     def _is_same(self) -> bool:
         """Whether each is recorded, and goes backward, as it did."""
-        functions = quick.functions()
-        if functions is None or not functions.are_same(self._flags, ()):
+        functions, words = quick.functions(), self._words
+        if functions is None or words is None or not functions.ask_same(words.at):
             for a, asks in self._flags:
                 if (a._flag and (a._origin is None or a.requires_grad)) is not asks:
                     return False
@@ -219,9 +241,9 @@ class Piece:
             for operation in self._operations:
                 operation()
             return None if same else STALE
-        holds = _holds(self._before)
+        holds = self._before.hold()
         self._writes.announce()
-        holds += _holds(self._after)
+        holds += self._after.hold()
         tape._overwrites.watched(self._order.read)
         done = [0]
         try:
@@ -335,13 +357,6 @@ class Replay:
         adjoint = launch.selection.adjoint
         assert adjoint is not None
         self.stacks[number] = adjoint.tell(came, launch.call.dim).stack_bytes
-
-
-def _holds(places: list[Place]) -> list[Hold]:
-    """Holds on what is there now."""
-    functions = quick.functions()
-    found = None if functions is None else functions.hold_all(places)
-    return [s.hold(lo, hi) for s, lo, hi in places] if found is None else found
 
 
 def _asks(a: array) -> bool:

@@ -57,9 +57,10 @@ class Functions(NamedTuple):
     have shapes. quiet(): True where nobody listens to launches and writes, but for tapes.
     announced(array): announces a write to it off any tape; True.
 
-    Those of captured sequences: hold_all(places): a list of holds. announce_all(writes), True.
-    are_free(writes): True where nothing is to be said against them. are_same(flags, gradients):
-    True where arrays require gradients as they did, and have those that they had.
+    Those of captured sequences, of words that `place_words` and others made: hold_all(places): a
+    list of holds. announce_all(writes), True. are_free(writes): True where nothing is to be said
+    against them. ask_same(flags): True where arrays require gradients as they did.
+    have_same(gradients): True where they have those that they had.
     """
 
     pack: Callable[[int, list[Any]], bytes | None]
@@ -74,10 +75,11 @@ class Functions(NamedTuple):
     zeros: Callable[[dict[tuple[int, ...], Any], Any, Any, bool], Any]
     quiet: Callable[[], bool | None]
     announced: Callable[[Any], bool | None]
-    hold_all: Callable[[Sequence[Any]], list[Any] | None]
-    announce_all: Callable[[Sequence[Any]], bool | None]
-    are_free: Callable[[Sequence[Any]], bool | None]
-    are_same: Callable[[Sequence[Any], Sequence[Any]], bool | None]
+    hold_all: Callable[[int], list[Any]]
+    announce_all: Callable[[int], bool]
+    are_free: Callable[[int], bool | None]
+    ask_same: Callable[[int], bool | None]
+    have_same: Callable[[int], bool | None]
     fill: int
     copy: int
 
@@ -202,6 +204,38 @@ class Words:
         memory = (ctypes.c_int64 * len(words))(*words)
         self._kept = memory, kept
         self.at = ctypes.addressof(memory)
+
+
+def place_words(places: Sequence[tuple[Any, int, int]], storage: type) -> Words | None:
+    """Ranges of storages; None where one is not just of that class, and Python has to look."""
+    words = [len(places)]
+    for place in places:
+        if place[0].__class__ is not storage:
+            return None
+        words += map(id, place)
+    return Words(words, places)
+
+
+def write_words(
+    writes: Sequence[tuple[Any, int, Sequence[tuple[int, int]]]], storage: type
+) -> Words | None:
+    """Storages with how many writes each gets, and which ranges they write; None as above."""
+    words = [len(writes)]
+    for memory, count, ranges in writes:
+        if memory.__class__ is not storage:
+            return None
+        words += [id(memory), count, len(ranges), *(id(end) for ends in ranges for end in ends)]
+    return Words(words, writes)
+
+
+def pair_words(pairs: Sequence[tuple[Any, object]], array: type) -> Words | None:
+    """Arrays with what is known of each; None as above."""
+    words = [len(pairs)]
+    for pair in pairs:
+        if pair[0].__class__ is not array:
+            return None
+        words += map(id, pair)
+    return Words(words, pairs)
 
 
 def kinds_words(kinds: Sequence[tuple[Any, Type]]) -> Words | None:

@@ -46,6 +46,7 @@ object* held(object* s, object* lo, object* hi) {
         py.drop(out);
         return nullptr;
     }
+    py.no_cycle(reference);  // it has no callback, so it leads nowhere
     set(s, S_HOLD, reference);
     return out;
 }

@@ -1,99 +1,101 @@
 // What a captured sequence looks at and announces each time: see `engine.runtime.sequences` and
-// `engine.tape.replay`. Who calls has asked whether anybody listens.
+// `engine.tape.replay`. Who calls has asked whether anybody listens, and has put down, once, where
+// what is meant lies: see `place_words`, `write_words` and `pair_words` of `launcher`.
 #pragma once
 #include "hold.h"
 
 namespace {
 
-// An item of a tuple, of a class; null for all else.
-object* part(object* tuple, int64_t k, object* type) {
-    object* const found = py.tuple_item(tuple, k);
-    return found && type_of(found) == type ? found : nullptr;
-}
+struct range_t { object *lo, *hi; };  // addresses
 
-// How many tuples there are of a storage and two more objects of certain types; -1 for all else.
-int64_t tuples(object* const* given, int64_t n, object* second, object* third) {
-    const int64_t count = n == 1 ? length(given[0]) : -1;
-    for (int64_t k = 0; k < count; ++k) {
-        object* const t = item(given[0], k);
-        if (type_of(t) != py.tuple_type || !part(t, 0, py.storage_type)) return -1;
-        if (!part(t, 1, second) || !part(t, 2, third)) return -1;
-    }
-    return count;
-}
+struct place_t {
+    object* storage;
+    range_t range;
+};
 
-// hold_all(places): holds on what ranges of storages contain, each (storage, lo, hi).
+// A storage, how many writes it gets, and what of it they write.
+struct write_t {
+    object* storage;
+    int64_t count, ranges;
+    const range_t* begin() const { return reinterpret_cast<const range_t*>(this + 1); }
+    const range_t* end() const { return begin() + ranges; }
+    const write_t* next() const { return reinterpret_cast<const write_t*>(end()); }
+};
+
+struct pair_t { object *array, *told; };
+
+// How many there are, and these.
+template <class T> struct all_t {
+    int64_t count;
+    const T* begin() const { return reinterpret_cast<const T*>(this + 1); }
+    const T* end() const { return begin() + count; }
+};
+
+template <class T> const all_t<T>& all_at(object* const* given) { return *words<all_t<T>>(given[0]); }
+
+// hold_all(places): holds on what ranges of storages contain.
 object* hold_all(object*, object* const* given, int64_t n) {
-    const int64_t count = tuples(given, n, py.integer, py.integer);
-    if (count < 0) return nothing();
-    object* out = py.list(count);
-    for (int64_t k = 0; out && k < count; ++k) {
-        object* const place = item(given[0], k);
-        object* hold = held(py.tuple_item(place, 0), py.tuple_item(place, 1),
-                            py.tuple_item(place, 2));
-        if (hold) {
-            py.list_set(out, k, hold);
-        } else {
-            py.drop(out);
-            out = nullptr;
+    if (n != 1) return nothing();
+    const auto& places = all_at<place_t>(given);
+    object* out = py.list(places.count);
+    int64_t k = 0;
+    for (const place_t& p : places) {
+        object* hold = out ? held(p.storage, p.range.lo, p.range.hi) : nullptr;
+        if (!hold) {
+            if (out) py.drop(out);
+            return nullptr;
         }
+        py.list_set(out, k++, hold);
     }
     return out;
 }
 
-// announce_all(writes): announces writes, each (storage, how many, ranges of addresses); True.
+// announce_all(writes): announces them; True.
 object* announce_all(object*, object* const* given, int64_t n) {
-    const int64_t count = tuples(given, n, py.integer, py.tuple_type);
-    if (count < 0) return nothing();
-    for (int64_t k = 0; k < count; ++k) {
-        object* const write = item(given[0], k);
-        object *const storage = py.tuple_item(write, 0), *const ranges = py.tuple_item(write, 2);
-        int64_t more = py.as_long(py.tuple_item(write, 1));
-        if (slot(storage, S_HOLD) != py.none) {
-            const int64_t all = py.tuple_size(ranges);
-            for (int64_t j = 0; j < all; ++j, --more) {
-                object* const range = py.tuple_item(ranges, j);
-                if (!announce(storage, py.tuple_item(range, 0), py.tuple_item(range, 1))) {
-                    return nullptr;
-                }
+    if (n != 1) return nothing();
+    const auto& writes = all_at<write_t>(given);
+    const write_t* w = writes.begin();
+    for (int64_t k = 0; k < writes.count; ++k, w = w->next()) {
+        int64_t more = w->count;
+        if (slot(w->storage, S_HOLD) != py.none) {
+            for (const range_t& r : *w) {
+                if (!announce(w->storage, r.lo, r.hi)) return nullptr;
+                --more;
             }
         }
-        if (more && !advance(storage, more)) return nullptr;
+        if (more && !advance(w->storage, more)) return nullptr;
     }
     return yes();
 }
 
 // are_free(writes): True where nothing is to be said against any of them.
 object* are_free(object*, object* const* given, int64_t n) {
-    const int64_t count = tuples(given, n, py.integer, py.tuple_type);
-    for (int64_t k = 0; k < count; ++k) {
-        object* const storage = py.tuple_item(item(given[0], k), 0);
-        if (slot(storage, S_GUARD) != py.none) return nothing();
-        if (slot(storage, S_WRITABLE) != py.yes) return nothing();
+    if (n != 1) return nothing();
+    const auto& writes = all_at<write_t>(given);
+    const write_t* w = writes.begin();
+    for (int64_t k = 0; k < writes.count; ++k, w = w->next()) {
+        if (slot(w->storage, S_GUARD) != py.none) return nothing();
+        if (slot(w->storage, S_WRITABLE) != py.yes) return nothing();
     }
-    return count < 0 ? nothing() : yes();
+    return yes();
 }
 
-// are_same(flags, gradients): True where arrays require gradients as they did, each (array, whether),
-// and have those that they had, each (array, gradient).
-object* are_same(object*, object* const* given, int64_t n) {
-    if (n != 2) return nothing();
-    for (int which = 0; which < 2; ++which) {
-        const int64_t count = length(given[which]);
-        if (count < 0) return nothing();
-        for (int64_t k = 0; k < count; ++k) {
-            object* const pair = item(given[which], k);
-            object* const a = type_of(pair) == py.tuple_type ? part(pair, 0, py.array) : nullptr;
-            if (!a) return nothing();
-            object* const told = py.tuple_item(pair, 1);
-            if (which) {
-                if (slot(a, A_GRAD) != told) return nothing();
-                continue;
-            }
-            const bool flag = slot(a, A_FLAG) == py.yes;
-            if (flag && slot(a, A_ORIGIN) != py.none) return nothing();
-            if ((flag ? py.yes : py.no) != told) return nothing();
-        }
+// ask_same(flags): True where arrays require gradients as they did, each with whether.
+object* ask_same(object*, object* const* given, int64_t n) {
+    if (n != 1) return nothing();
+    for (const pair_t& p : all_at<pair_t>(given)) {
+        const bool flag = slot(p.array, A_FLAG) == py.yes;
+        if (flag && slot(p.array, A_ORIGIN) != py.none) return nothing();
+        if ((flag ? py.yes : py.no) != p.told) return nothing();
+    }
+    return yes();
+}
+
+// have_same(gradients): True where arrays have the gradients that they had, each with its own.
+object* have_same(object*, object* const* given, int64_t n) {
+    if (n != 1) return nothing();
+    for (const pair_t& p : all_at<pair_t>(given)) {
+        if (slot(p.array, A_GRAD) != p.told) return nothing();
     }
     return yes();
 }
