@@ -18,6 +18,7 @@ from engine.runtime.base import ArrayBase
 from engine.runtime.device import HOST, Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
 from engine.runtime.operators import Operators
+from engine.runtime.placement import SAME
 from engine.runtime.recording import bystanders, graph, reading
 from engine.runtime.storage import Storage, known_memory, wrap
 
@@ -281,9 +282,10 @@ class array(ArrayBase, Operators):
 
         Arrays of indices (`a[i]`, `a[i, :, j]`) give an indexed array.
         """
-        parts = index if isinstance(index, tuple) else (index,)
-        if any(isinstance(p, array) for p in parts):
-            return views.indexed(self, parts)
+        if not views.is_plain(index):
+            parts = index if isinstance(index, tuple) else (index,)
+            if any(isinstance(p, array) for p in parts):
+                return views.indexed(self, parts)
         out = views.sliced(self, index)
         if not isinstance(out, np.ndarray):
             return out
@@ -406,7 +408,7 @@ class array(ArrayBase, Operators):
     # ---- copies
 
     def __copy__(self) -> array:
-        return views.apply_linked(self, lambda v: v)
+        return views.apply_linked(self, SAME)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> array:
         out = _rebuild(self._ir.element, self._host_copy(), self._flag, self.retain_grad,
