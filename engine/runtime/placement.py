@@ -57,9 +57,12 @@ class Sliced(Placed):
                     return None
                 offset += (p if p >= 0 else p + n) * strides[axis]
             elif p.__class__ is slice:
-                begin, end, step = p.indices(shape[axis])
-                count = len(range(begin, end, step))
-                if not count or not -_FAR < step < _FAR:
+                try:
+                    begin, end, step = p.indices(shape[axis])
+                except (TypeError, ValueError):
+                    return None
+                count = end - begin if step == 1 else len(range(begin, end, step))
+                if count <= 0 or not -_FAR < step < _FAR:
                     return None
                 offset += begin * strides[axis]
                 dims += (count,)

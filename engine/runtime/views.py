@@ -73,22 +73,19 @@ def _index(a: array, index: Any) -> tuple[Any, ...]:
     return tuple(clean)
 
 
+_PLAIN = {int, slice}
+
+
 def is_plain(index: Any) -> bool:
     """Whether an index has just numbers of Python and slices, as nearly all have."""
     if index.__class__ is not tuple:
         return index.__class__ is int or index.__class__ is slice
-    for p in index:
-        if p.__class__ is not int and p.__class__ is not slice:
-            return False
-    return True
+    return set(map(type, index)) <= _PLAIN
 
 
 def _is_full(a: array, key: tuple[Any, ...]) -> bool:
     """Whether an index names one element."""
-    for p in key:
-        if p.__class__ is slice or p is Ellipsis:
-            return False
-    return len(key) == a.ndim
+    return len(key) == a.ndim and slice not in map(type, key) and Ellipsis not in key
 
 
 def sliced(a: array, index: Any) -> Any:
