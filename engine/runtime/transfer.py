@@ -66,8 +66,10 @@ def fill(dest: array, value: Any, what: str) -> None:
     check_writable(dest)
     if graph.get() is None:  # first, since gradients are filled again and again
         _fill(dest, element, what)
-    elif (
-        _later(dest, lambda: _fill(dest, element, what), None, element)
+        return
+    kept = np.array(element)  # a vector may change before the graph runs
+    if (
+        _later(dest, lambda: _fill(dest, kept, what), None, kept)
         and (tape := active.get()) is not None
     ):
         tape.sketch_write(dest, None, what)
@@ -459,7 +461,8 @@ def remake(out: array, values: Any = None) -> None:
     values: what it is filled with then, None for nothing. Its gradient becomes zero.
     """
     if graph.get() is not None:
-        deferred(lambda: _remake(out, values))
+        kept = None if values is None else np.array(values)
+        deferred(lambda: _remake(out, kept))
 
 
 def _remake(out: array, values: Any) -> None:
