@@ -1,4 +1,4 @@
-"""Values that fill arrays: those that are as they nearly always are, against all ways that there are."""
+"""Values that fill arrays: as they nearly always are, against all ways that there are."""
 
 import math
 
