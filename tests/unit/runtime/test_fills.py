@@ -149,6 +149,7 @@ def test_whoever_listens_hears_of_new_arrays():
     assert all(x is y for x, y in zip(ear.seen, made, strict=True))
 
 
+@pytest.mark.host("what is not made there")
 def test_small_arrays_are_like_earlier_ones(monkeypatch):
     from tests import native
 

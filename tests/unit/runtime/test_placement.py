@@ -144,6 +144,7 @@ def test_views_of_arrays_of_a_subclass_are_of_it():
     assert [type(v) for v in (a[0], a[:1], a.flatten(), a.transpose())] == [Mine] * 4
 
 
+@pytest.mark.host("memory of the host")
 def test_views_keep_memory_and_flags():
     a = wp.zeros((2, 3), dtype=float, requires_grad=True, retain_grad=True)
     v = a[1]
