@@ -401,7 +401,7 @@ class array(ArrayBase, Operators):
     def to(self, device: DeviceLike, requires_grad: bool | None = None) -> array:
         """This array, or a copy on another device."""
         place = get_device(device)
-        if place == self.device:
+        if place is self.storage.device or place == self.device:
             return self
         return transfer.clone(self, place, requires_grad)
 

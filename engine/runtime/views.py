@@ -104,6 +104,8 @@ def indexed(a: array, parts: tuple[Any, ...]) -> Any:
     from engine.runtime.array import array
     from engine.runtime.indexed import indexedarray
 
+    if len(parts) == 1 and a.ndim:
+        return indexedarray(a, [parts[0]])
     whole = slice(None)
     key = _index(a, tuple(whole if isinstance(p, array) else p for p in parts))
     if key.count(Ellipsis) > 1:
