@@ -6,6 +6,7 @@ import operator
 
 import numpy as np
 
+from engine.lang.structs import StructType
 from engine.lang.types import MatrixType, scalar_of
 from engine.runtime import transfer
 from engine.runtime.array import array
@@ -33,8 +34,8 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
     if info is not out_array._info and info.kind != out_array._info.kind:
         raise refused(f"array_scan: sums of {in_array.dtype.__name__} cannot be stored as "
                       f"{out_array.dtype.__name__}", code="E202")  # fmt: skip
-    structs = info.numpy.names is not None
-    if structs or isinstance(info.kind, MatrixType) or scalar_of(info.kind).name not in _SCANNED:
+    kind = info.kind
+    if isinstance(kind, (StructType, MatrixType)) or scalar_of(kind).name not in _SCANNED:
         raise refused(f"array_scan takes scalars and vectors of {', '.join(_SCANNED)}, "
                       f"got {in_array.dtype.__name__}", code="E202")  # fmt: skip
     if not in_array.size:
