@@ -179,7 +179,12 @@ class ArrayBase:
     def _put_first(self, element: d.NumpyArray) -> None:
         """Writes one value to all elements of a new array, of which nobody has a view yet."""
         nbytes = self.hi - self.lo
-        if self.is_contiguous and nbytes <= FEW and not self._info.opaque and self.device is HOST:
+        if (
+            0 < nbytes <= FEW
+            and self.is_contiguous
+            and self.device is HOST
+            and not self._info.opaque
+        ):
             CPU.write(self.lo, element.tobytes() * (nbytes // element.nbytes))
         else:
             self._put(element)
