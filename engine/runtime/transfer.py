@@ -69,7 +69,7 @@ def fill(dest: array, value: Any, what: str) -> None:
     if graph.get() is None:  # first, since gradients are filled again and again
         _fill(dest, element, what)
         return
-    kept = np.array(element)  # a vector may change before the graph runs
+    kept = element if zero else np.array(element)  # a vector may change before the graph runs
     if (
         _later(dest, lambda: _fill(dest, kept, what), None, kept)
         and (tape := active.get()) is not None
