@@ -7,8 +7,10 @@ import pytest
 
 import engine as wp
 from engine import LaunchError
-from engine.runtime import bare_copies, transfer
+from engine.compile.cpu import CPU, brief, launcher
+from engine.runtime import bare_copies, execute, transfer
 from engine.runtime.recording import bystanders
+from tests import native
 
 pytestmark = pytest.mark.host("memory of the host")
 
@@ -25,13 +27,18 @@ DTYPES = [float, wp.float64, int, wp.vec3, wp.bool, wp.bfloat16, Pair, wp.mat22,
 @pytest.fixture(params=["python", "native"])
 def _ways(request, monkeypatch):
     """Without the native functions, and with them."""
-    from engine.compile.cpu import CPU
-    from tests import native
-
     if request.param == "native":
-        native.install()
+        natively(monkeypatch)
     else:
         monkeypatch.setattr(CPU, "functions", None)
+
+
+def natively(monkeypatch):
+    """With the native functions, for as long as a test runs."""
+    for of, name in ((brief, "MANY"), (execute, "EAGER"), (CPU, "functions"),
+                     (launcher.maker, "functions"), (launcher.maker, "asked")):  # fmt: skip
+        monkeypatch.setattr(of, name, getattr(of, name))
+    native.install()
 
 
 def outcome(monkeypatch, plain, make, act):
