@@ -108,18 +108,31 @@ def _skew(v: Any) -> Any:
     return np.array([[o, -z, y], [z, o, -x], [-y, x, o]], v.dtype)
 
 
+# Rows of numbers: it takes longer to take one out of an array than to compute with it.
+_Rows = Sequence[Sequence[Any]]
+
+
+def _rows(a: Any) -> _Rows:
+    numbers, n = list(a.ravel()), a.shape[1]
+    return [numbers[k : k + n] for k in range(0, len(numbers), n)]
+
+
 def _determinant(a: Any) -> Any:
-    n = a.shape[0]
+    return _determinant_of(_rows(a))
+
+
+def _determinant_of(a: _Rows) -> Any:
+    n = len(a)
     if n == 1:
-        return a[0, 0]
+        return a[0][0]
     if n == 2:
         return _minor(a, 0, 1, 0, 1)
     if n == 3:
-        terms = [a[0, j] * _cofactor(a, 0, j) for j in range(3)]
+        terms = [a[0][j] * _cofactor(a, 0, j) for j in range(3)]
         return terms[0] + terms[1] + terms[2]
 
     def pair(r: int, c: int, d: int) -> Any:
-        return a[r, c] * a[r + 1, d] - a[r + 1, c] * a[r, d]
+        return a[r][c] * a[r + 1][d] - a[r + 1][c] * a[r][d]
 
     # Laplace expansion along the two upper rows.
     s = [pair(0, c, d) for c, d in ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))]
@@ -127,29 +140,49 @@ def _determinant(a: Any) -> Any:
     return s[0] * t[5] - s[1] * t[4] + s[2] * t[3] + s[3] * t[2] - s[4] * t[1] + s[5] * t[0]
 
 
-def _minor(a: Any, r: int, s: int, c: int, d: int) -> Any:
+def _minor(a: _Rows, r: int, s: int, c: int, d: int) -> Any:
     """The determinant of two rows and two columns."""
-    return a[r, c] * a[s, d] - a[r, d] * a[s, c]
+    return a[r][c] * a[s][d] - a[r][d] * a[s][c]
 
 
 _OTHERS = ((1, 2), (0, 2), (0, 1))
 
 
-def _cofactor(a: Any, r: int, c: int) -> Any:
-    if a.shape[0] == 3:
+def _cofactor(a: _Rows, r: int, c: int) -> Any:
+    if len(a) == 3:
         minor = _minor(a, *_OTHERS[r], *_OTHERS[c])
     else:
-        minor = _determinant(np.delete(np.delete(a, r, 0), c, 1))
+        others = [row for k, row in enumerate(a) if k != r]
+        minor = _determinant_of([[*row[:c], *row[c + 1 :]] for row in others])
     return -minor if (r + c) % 2 else minor
 
 
 def _inverse(a: Any) -> Any:
-    n = a.shape[0]
-    d = _determinant(a)
+    rows = _rows(a)
+    if len(rows) == 3:
+        return _inverse_of_three(a, *rows)
+    d = _determinant_of(rows)
     if d == 0:
         return np.zeros_like(a)
-    adjugate = np.array([[_cofactor(a, c, r) for c in range(n)] for r in range(n)], a.dtype)
+    n = len(rows)
+    adjugate = np.array([[_cofactor(rows, c, r) for c in range(n)] for r in range(n)], a.dtype)
     return adjugate * (a.dtype.type(1) / d)
+
+
+def _inverse_of_three(m: Any, x: Sequence[Any], y: Sequence[Any], z: Sequence[Any]) -> Any:
+    """The same, written out."""
+    a, b, c = x
+    d, e, f = y
+    g, h, i = z
+    first, second, third = e * i - f * h, -(d * i - f * g), d * h - e * g
+    det = a * first + b * second + c * third
+    if det == 0:
+        return np.zeros_like(m)
+    adjugate = [
+        [first, -(b * i - c * h), b * f - c * e], [second, a * i - c * g, -(a * f - c * d)],
+        [third, -(a * h - b * g), a * e - b * d],
+    ]  # fmt: skip
+    return np.array(adjugate, m.dtype) * (m.dtype.type(1) / det)
 
 
 # Derivatives.

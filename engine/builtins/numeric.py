@@ -28,6 +28,8 @@ def integers(f: Callable[[int, int], int]) -> Callable[[Any, Any], Any]:
     """A function of two Python integers, made to work on NumPy integers of one dtype."""
 
     def apply(a: Any, b: Any) -> Any:
+        if isinstance(a, np.generic) and isinstance(b, np.generic):
+            return a.dtype.type(wrap(f(int(a), int(b)), a.dtype))
         x, y = np.broadcast_arrays(a, b)
         dtype = x.dtype
         out = [wrap(f(int(i), int(j)), dtype) for i, j in zip(x.flat, y.flat, strict=True)]

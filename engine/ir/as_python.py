@@ -19,6 +19,7 @@ from engine.lang.types import ArrayType, ScalarType, Type, VectorType, scalar_of
 # What NumPy's scalars do by operators, in a tenth of its functions' time.
 _OPERATORS = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "neg": "-{}",
               "lt": "{} < {}", "le": "{} <= {}", "gt": "{} > {}", "ge": "{} >= {}"}  # fmt: skip
+_OF_INTEGERS = {**_OPERATORS, "bitand": "{} & {}", "bitor": "{} | {}", "bitxor": "{} ^ {}"}
 Evaluation = Callable[..., tuple[Any, ...]]
 
 
@@ -144,6 +145,9 @@ class _Writer:
         if s.op in _OPERATORS and all(_is_real(a.type) for a in s.args):
             self._line(depth, f"{name} = {_OPERATORS[s.op].format(*args)}")
             return
+        if s.op in _OF_INTEGERS and all(_is_integer(a.type) for a in s.args):
+            self._line(depth, f"{name} = {_OF_INTEGERS[s.op].format(*args)}")
+            return
         op = OPS[s.op]
         before = [self._held(kind)] if op.explicit else []
         self._line(depth, f"{name} = {self._held(op.numpy)}({', '.join([*before, *args])})")
@@ -179,6 +183,11 @@ def _variables(s: n.Stmt) -> list[n.Var]:
 def _is_real(kind: Type) -> bool:
     """Whether NumPy's scalars of a type are C's own."""
     return isinstance(kind, ScalarType) and kind.name in ("float32", "float64")
+
+
+def _is_integer(kind: Type) -> bool:
+    """The same of integers, which wrap without a word where nobody wants to hear of it."""
+    return isinstance(kind, ScalarType) and kind.kind in "iu"
 
 
 def _is_inside(index: n.Atom, kind: Type) -> bool:

@@ -23,11 +23,11 @@ _EXACT = 1 << 53  # integers up to it go into floats by way of doubles
 class Layout:
     """The memory of a class. real: of one axis, of floats, which C rounds as NumPy does.
 
-    one: what a component is, of what `ctypes` gives; None where that is no number. takes: classes
-    of numbers that `pack` puts there as they are.
+    one: what a component is, of what `ctypes` gives; None where that is no number. at: the same of
+    a matrix, named by row and column. takes: classes of numbers that `pack` puts there as they are.
     """
 
-    __slots__ = ("count", "one", "pack", "real", "takes")
+    __slots__ = ("at", "count", "one", "pack", "real", "takes")
 
     def __init__(self, kind: t.VectorType | t.MatrixType) -> None:
         scalar = kind.scalar
@@ -36,7 +36,9 @@ class Layout:
         vector = isinstance(kind, t.VectorType)
         self.real = vector and scalar.kind == "f"
         plain = scalar in (t.FLOAT32, t.INT32, t.BOOL)
-        self.one = None if not vector else _same if plain else SCALAR_CLASSES[scalar]
+        number: Any = _same if plain else SCALAR_CLASSES[scalar]
+        self.one = number if vector else None
+        self.at = None if vector else number
         self.takes = {"f": _REALS, "b": frozenset[type]()}.get(scalar.kind, _WHOLE)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -88,6 +88,12 @@ class Components:
             n = self._shape[0]
             if -n <= index < n:
                 return self._layout.one(item(self, index))
+        elif index.__class__ is tuple and self._layout is not None and self._layout.at is not None:
+            r, c = index if len(index) == 2 else (None, None)
+            if r.__class__ is int and c.__class__ is int:
+                rows, columns = self._shape
+                if -rows <= r < rows and -columns <= c < columns:
+                    return self._layout.at(item(self, r)[c])
         got = self._data[_checked(index, self._shape)]
         if isinstance(got, np.ndarray):
             return from_numpy_value(got)
@@ -461,14 +467,15 @@ def _base(kind: t.VectorType | t.MatrixType) -> type[Components]:
 
 def from_numpy_value(data: np.ndarray[Any, np.dtype[Any]]) -> Components:
     """A vector (1-D) or matrix (2-D) that copies `data`."""
-    scalar = t.BY_NAME[data.dtype.name]
-    kind: t.VectorType | t.MatrixType
-    if data.ndim == 1:
-        kind = t.VectorType(scalar, data.shape[0])
-    else:
-        kind = t.MatrixType(scalar, *data.shape)
-    out: Components = vector_class(kind)._of(data)
+    out: Components = _class_of(data.dtype, data.shape)._of(data)
     return out
+
+
+@cache
+def _class_of(dtype: np.dtype[Any], shape: tuple[int, ...]) -> type[Components]:
+    scalar = t.BY_NAME[dtype.name]
+    one = len(shape) == 1
+    return vector_class(t.VectorType(scalar, shape[0]) if one else t.MatrixType(scalar, *shape))
 
 
 def _rebuild(kind: t.VectorType | t.MatrixType, data: Any) -> Components:

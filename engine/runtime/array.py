@@ -18,6 +18,7 @@ from engine.runtime.base import ArrayBase
 from engine.runtime.device import HOST, Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
 from engine.runtime.operators import Operators
+from engine.runtime.placement import SAME
 from engine.runtime.recording import bystanders, graph, reading
 from engine.runtime.storage import Storage, known_memory, wrap
 
@@ -281,9 +282,10 @@ class array(ArrayBase, Operators):
 
         Arrays of indices (`a[i]`, `a[i, :, j]`) give an indexed array.
         """
-        parts = index if isinstance(index, tuple) else (index,)
-        if any(isinstance(p, array) for p in parts):
-            return views.indexed(self, parts)
+        if not views.is_plain(index):
+            parts = index if isinstance(index, tuple) else (index,)
+            if any(isinstance(p, array) for p in parts):
+                return views.indexed(self, parts)
         out = views.sliced(self, index)
         if not isinstance(out, np.ndarray):
             return out
@@ -399,14 +401,14 @@ class array(ArrayBase, Operators):
     def to(self, device: DeviceLike, requires_grad: bool | None = None) -> array:
         """This array, or a copy on another device."""
         place = get_device(device)
-        if place == self.device:
+        if place is self.storage.device or place == self.device:
             return self
         return transfer.clone(self, place, requires_grad)
 
     # ---- copies
 
     def __copy__(self) -> array:
-        return views.apply_linked(self, lambda v: v)
+        return views.apply_linked(self, SAME)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> array:
         out = _rebuild(self._ir.element, self._host_copy(), self._flag, self.retain_grad,

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from engine import config
-from engine.compile.cpu import CPU
+from engine.compile.cpu import CPU, FEW
 from engine.lang import strided
 from engine.lang.strided import byte_range, row_major
 from engine.lang.structs import ElementType
@@ -175,6 +175,19 @@ class ArrayBase:
             from engine.runtime.links import keep
 
             keep(self)
+
+    def _put_first(self, element: d.NumpyArray) -> None:
+        """Writes one value to all elements of a new array, of which nobody has a view yet."""
+        nbytes = self.hi - self.lo
+        if (
+            0 < nbytes <= FEW
+            and self.is_contiguous
+            and self.device is HOST
+            and not self._info.opaque
+        ):
+            CPU.write(self.lo, element.tobytes() * (nbytes // element.nbytes))
+        else:
+            self._put(element)
 
     def _fresh_view(self) -> d.NumpyArray:
         """A new NumPy array over the elements, component axes last."""

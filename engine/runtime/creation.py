@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -107,11 +108,28 @@ def ones(
     **kwargs: Any,
 ) -> array:
     """An array of ones (in every component). Raises LaunchError (E202) for structs."""
-    out = _make(shape, dtype, device, requires_grad, pinned, retain_grad, kwargs, zero=False)
+    made = None
+    if device is None and not (retain_grad or kwargs or pinned):
+        made = _small(shape, dtype, requires_grad)
+    out = made or _make(
+        shape, dtype, device, requires_grad, pinned, retain_grad, kwargs, zero=False
+    )
     element = element_value(1, out._ir.element)  # of a struct, addresses of arrays would be 1
-    out._put(element)
+    out._put_first(element)
     remake(out, element)
     return out
+
+
+def _small(shape: Any, dtype: Any, requires_grad: bool) -> array | None:
+    """A small array like one that was made before, to be filled; None where there is none."""
+    functions = maker.functions
+    few = shape.__class__ is int and shape <= _FEW
+    if not few and shape.__class__ is tuple and set(map(type, shape)) == {int}:
+        few = math.prod(shape) <= _FEW
+    return _quickly(functions, shape, dtype, requires_grad) if functions and few else None
+
+
+_FEW = 1000  # elements, which are filled as fast as one
 
 
 def full(
@@ -125,10 +143,15 @@ def full(
     **kwargs: Any,
 ) -> array:
     """An array filled with `value`, whose type is the dtype where none is given."""
-    kind = _type_of(value) if dtype is None else to_element_type(dtype)
-    out = _make(shape, kind, device, requires_grad, pinned, retain_grad, kwargs, zero=False)
-    element = element_value(value, kind)
-    out._put(element)
+    made = None
+    if device is None and not (retain_grad or kwargs or pinned):
+        made = _small(shape, type(value) if dtype is None else dtype, requires_grad)
+    if made is None:
+        kind = _type_of(value) if dtype is None else to_element_type(dtype)
+        made = _make(shape, kind, device, requires_grad, pinned, retain_grad, kwargs, zero=False)
+    out = made
+    element = element_value(value, out._ir.element)
+    out._put_first(element)
     remake(out, element)
     return out
 
@@ -177,7 +200,7 @@ def full_like(
     """`value` in the shape and dtype of `src`; requires_grad as in `src` where left out."""
     out = _like(src, device, requires_grad, pinned, retain_grad, zero=False)
     element = element_value(value, out._ir.element)
-    out._put(element)
+    out._put_first(element)
     remake(out, element)
     return out
 

@@ -14,7 +14,7 @@ from engine.lang.structs import ElementType, StructType, record_dtype
 from engine.lang.types import BFLOAT16, BY_NAME, FLOAT32, FLOAT64, ScalarType, scalar_of, shape_of
 from engine.logger import log_warning
 from engine.runtime import cuda_interface
-from engine.runtime.annotation import MAX_DIMS, describe
+from engine.runtime.annotation import MAX_DIMS, ElementInfo, describe, element_info
 from engine.runtime.device import Device
 from engine.runtime.foreign import plain
 from engine.runtime.launch_errors import fail, size_text
@@ -125,8 +125,12 @@ def narrowed(found: NumpyArray, scalar: ScalarType, code: str, problem: str) -> 
         raise fail(code, f"{problem}: {why} of {describe(scalar)}",
                    help="to let numbers wrap, convert them with NumPy first: "
                    f"data.astype(numpy.{scalar.name})")  # fmt: skip
+    return _cast(found, scalar.numpy)
+
+
+def _cast(found: NumpyArray, dtype: np.dtype[Any]) -> NumpyArray:
     with np.errstate(all="ignore"):
-        return found.astype(scalar.numpy)
+        return found.astype(dtype)
 
 
 def shows(parts: NumpyArray, kind: ElementType) -> bool:
@@ -247,27 +251,62 @@ def inner_shape(kind: ElementType) -> tuple[int, ...]:
 
 
 _FAR = 3e38  # below it, nothing rounds to infinity
+_SINGLE, _DOUBLE = FLOAT32.numpy, FLOAT64.numpy
+_WHOLE = 1 << 53  # up to it, integers are floats
 
 
 def element_value(value: Any, kind: ElementType) -> NumpyArray:
     """One element (or one number for all its components) as NumPy. Raises LaunchError (E202)."""
     if isinstance(kind, StructType):
         return _record(value, kind)
-    if value.__class__ is float and (kind is FLOAT32 or kind is FLOAT64) and -_FAR < value < _FAR:
-        return np.asarray(value, scalar_of(kind).numpy)  # as nearly all are
+    info = element_info(kind)
+    if _is_plain(value, kind):
+        return np.asarray(value, info.numpy)  # as nearly all are
+    inner = info.inner
+    if inner and value.__class__ is info.dtype:
+        found: NumpyArray = value._data  # type: ignore[attr-defined]
+        return found
+    if inner and _are_plain(value, info):
+        return np.asarray(value, info.numpy).reshape(inner)
     found = numbers(value)
-    inner = shape_of(kind)
     scalar: ScalarType = scalar_of(kind)
     fits = number_kind(found.dtype) in "biuf" and (
         found.shape in ((), inner) or (inner and found.shape == (math.prod(inner),))
     )
-    if fits and scalar.kind in "iu" and number_kind(found.dtype) == "f":
+    whole = scalar.kind in "iu"
+    if fits and whole and number_kind(found.dtype) == "f":
         fits = False
-    if not fits:
-        raise fail("E202", f"cannot fill elements of {describe(kind)} with {value!r}")
-    what = f"cannot fill elements of {describe(kind)} with {value!r}"
-    out = narrowed(found, scalar, "E202", what)
+    if whole or not fits:
+        what = f"cannot fill elements of {describe(kind)} with {value!r}"
+        if not fits:
+            raise fail("E202", what)
+        out = narrowed(found, scalar, "E202", what)
+    else:
+        out = _cast(found, info.numpy)
     return out.reshape(inner) if out.ndim else out
+
+
+def _is_plain(value: Any, kind: ElementType) -> bool:
+    """Whether it is a number of Python that a type of numbers has, with nothing to be told."""
+    cls = value.__class__
+    if kind is FLOAT32 or kind is FLOAT64:
+        if cls is float:
+            return bool(-_FAR < value < _FAR)
+        return cls is int and -_WHOLE <= value <= _WHOLE
+    if cls is not int or kind.__class__ is not ScalarType:
+        return False
+    return kind.kind == "i" and -(1 << (kind.bits - 1)) <= value < 1 << (kind.bits - 1)
+
+
+def _are_plain(values: Any, info: ElementInfo) -> bool:
+    """The same of all components of a vector or matrix, floats in a row."""
+    if values.__class__ is not tuple and values.__class__ is not list:
+        return False
+    return (
+        (info.numpy is _SINGLE or info.numpy is _DOUBLE)
+        and len(values) * info.numpy.itemsize == info.size and set(map(type, values)) == {float}
+        and max(map(abs, values)) < _FAR
+    )  # fmt: skip
 
 
 def _record(value: Any, kind: StructType) -> NumpyArray:

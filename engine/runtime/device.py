@@ -277,7 +277,8 @@ def is_cpu_available() -> bool:
 
 def is_cuda_available() -> bool:
     """True where kernels can run on a GPU."""
-    return get_cuda_device_count() > 0
+    look_for_gpus()
+    return any(d.is_cuda for d in DEVICES)
 
 
 def is_device_available(device: DeviceLike) -> bool:

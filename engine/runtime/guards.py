@@ -20,6 +20,7 @@ from engine.logger import log_warning
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
+    from engine.runtime.base import ArrayBase
 
 # What is dropped is let go of by other threads too, which may need a moment.
 _PATIENCE = (0.0, 0.001, 0.004, 0.02, 0.1)
@@ -95,7 +96,7 @@ def lend(a: array, who: str) -> np.ndarray[Any, Any]:
     return view
 
 
-def in_one_place(a: array) -> bool:
+def in_one_place(a: ArrayBase) -> bool:
     """Whether two elements of an array lie in one place, so that it can be read, not written."""
     return not a.is_contiguous and overlaps_itself(a.shape, a.strides, a._ir.element.size)
 

@@ -214,7 +214,7 @@ def _listed(indices: Any) -> list[Any]:
     if not isinstance(indices, Sequence):
         raise fail("E206", f"indices are a list with an array (or None) for each dimension, "
                    f"got {indices!r}")  # fmt: skip
-    if indices and all(isinstance(i, int) for i in indices):
+    if indices and isinstance(indices[0], int) and all(isinstance(i, int) for i in indices):
         return [indices]
     return list(indices)
 
@@ -228,7 +228,8 @@ def _checked(indices: Any, length: int, dim: int) -> array | None:
         if number_kind(found.dtype) not in "iu":
             raise fail("E206", f"indices must be integers, got {indices!r}")
         indices = array(found.astype(np.int32), dtype=int)
-    if indices._ir.element != INT32 or indices.ndim != 1:
+    kind = indices._info.kind
+    if (kind is not INT32 and kind != INT32) or indices.ndim != 1:
         raise fail("E206", f"the indices of dimension {dim} do not fit",
                    f"expected array(dtype=int32, ndim=1), got {describe(indices._ir)}")  # fmt: skip
     values = indices._host()

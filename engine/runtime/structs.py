@@ -7,7 +7,8 @@ import copy
 import difflib
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -48,30 +49,25 @@ class Struct:
     """
 
     __ir_type__: ClassVar[StructType]
-    # What fields start as, and which of them as one of their own.
+    # What fields start as, and what makes those that each value has for itself.
     __zeros__: ClassVar[Mapping[str, Any]] = MappingProxyType({})
-    __made__: ClassVar[tuple[str, ...]] = ()
+    __made__: ClassVar[tuple[tuple[str, Callable[[], Any]], ...]] = ()
+    # Classes of vectors and matrices whose values are copied as they are, by field.
+    __copied__: ClassVar[Mapping[str, Any]] = MappingProxyType({})
 
     def __init__(self, *args: Any, **named: Any) -> None:
-        kind = self.__ir_type__
-        if len(args) > len(kind.fields):
-            raise fail("E201", f"{kind.name} has {len(kind.fields)} fields, got {len(args)} values",
-                       help=f"its fields are {', '.join(kind.fields)}")  # fmt: skip
-        given = dict(zip(kind.fields, args, strict=False))
-        for name, value in named.items():
-            if name in given:
-                raise fail("E201", f"field {name!r} of {kind.name} is given twice")
-            if name not in kind.fields:
-                raise _no_field(kind, name)
-            given[name] = value
         own = self.__dict__
         own.update(self.__zeros__)
-        for name in self.__made__:
-            own[name] = _zero(kind.fields[name])
-        for name, value in given.items():
-            setattr(self, name, value)
+        for name, make in self.__made__:
+            own[name] = make()
+        if args or named:
+            _fill(self, args, named)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__copied__.get(name)
+        if own is not None and value.__class__ is own:
+            self.__dict__[name] = own.from_buffer_copy(value)
+            return
         kind = self.__ir_type__
         if name not in kind.fields:
             raise _no_field(kind, name)
@@ -148,6 +144,23 @@ class Struct:
             setattr(self, f, v)
 
 
+def _fill(made: Struct, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Sets the fields of a new value. Raises LaunchError E201, E202."""
+    kind = made.__ir_type__
+    if len(args) > len(kind.fields):
+        raise fail("E201", f"{kind.name} has {len(kind.fields)} fields, got {len(args)} values",
+                   help=f"its fields are {', '.join(kind.fields)}")  # fmt: skip
+    given = dict(zip(kind.fields, args, strict=False))
+    for name, value in named.items():
+        if name in given:
+            raise fail("E201", f"field {name!r} of {kind.name} is given twice")
+        if name not in kind.fields:
+            raise _no_field(kind, name)
+        given[name] = value
+    for name, value in given.items():
+        setattr(made, name, value)
+
+
 def struct(cls: Any = None, *, module: Any = None) -> Any:
     """Makes a struct of a class with annotated fields: `@struct`.
 
@@ -192,7 +205,13 @@ def _make(cls: Any, names: dict[str, Any]) -> type[Struct]:
     members: dict[str, Any] = {"key": cls.__name__, "vars": MappingProxyType(fields)}
     members |= {k: v for k, v in vars(cls).items() if k not in skip}
     members |= {"__ir_type__": kind, "__doc__": cls.__doc__, "__zeros__": _zeros(fields, found)}
-    members["__made__"] = tuple(f for f, t in fields.items() if not isinstance(t, _SHARED))
+    members["__made__"] = tuple(
+        (f, partial(_zero, t) if isinstance(t, StructType) else vector_class(t))
+        for f, t in fields.items() if not isinstance(t, _SHARED)
+    )  # fmt: skip
+    members["__copied__"] = {
+        f: c for f, c in members["__made__"] if getattr(c, "_layout", None) is not None
+    }
     made = type(cls.__name__, (Struct,), members)
     kind.cls = made
     if "cls" not in members:

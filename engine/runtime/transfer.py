@@ -15,6 +15,8 @@ from engine.logger import log_warning
 from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import describe
+from engine.runtime.bare_copies import copied, take, take_list
+from engine.runtime.base import ArrayBase
 from engine.runtime.deferred import DeferredWrite
 from engine.runtime.device import HOST, DeviceLike, get_device
 from engine.runtime.foreign import follows, plain, shared
@@ -66,8 +68,10 @@ def fill(dest: array, value: Any, what: str) -> None:
     check_writable(dest)
     if graph.get() is None:  # first, since gradients are filled again and again
         _fill(dest, element, what)
-    elif (
-        _later(dest, lambda: _fill(dest, element, what), None, element)
+        return
+    kept = element if zero else np.array(element)  # a vector may change before the graph runs
+    if (
+        _later(dest, lambda: _fill(dest, kept, what), None, kept)
         and (tape := active.get()) is not None
     ):
         tape.sketch_write(dest, None, what)
@@ -197,7 +201,9 @@ def _array_like(make: Any, data: Any, dest: array) -> array:
 def assign(dest: array, src: Any) -> None:
     """Copies an array, or anything that an array can be made from, to `dest`."""
     numbers = src.__class__ is np.ndarray
-    if numbers and _take(dest, src):
+    if numbers and take(dest, src):
+        return
+    if (src.__class__ is list or src.__class__ is tuple) and take_list(dest, src):
         return
     from engine.runtime.array import array
 
@@ -210,35 +216,6 @@ def assign(dest: array, src: Any) -> None:
     copy(dest, src)
     if numbers:
         _wait(dest, src)
-
-
-def _take(dest: array, src: np.ndarray[Any, Any]) -> bool:
-    """Copies numbers that are as `dest` has them, or floats, where nobody listens; else False."""
-    if dest.storage.device is not HOST or dest._info.opaque or bystanders:
-        return False
-    view = dest._parts
-    if src.shape != view.shape:
-        return False
-    same = src.dtype is view.dtype
-    if not (same or (src.dtype in _FLOATS and view.dtype in _FLOATS)):
-        return False
-    functions = CPU.functions
-    if functions is None or not functions.announced(dest):
-        if graph.get() is not None or active.get() is not None:
-            return False
-        check_writable(dest)
-        dest.storage.before_write(dest.lo, dest.hi)
-    if not same:
-        with np.errstate(all="ignore"):
-            view[...] = src
-    elif src.nbytes < VAST:
-        view[...] = src
-    else:
-        CPU.put(view, src)
-    return True
-
-
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def copy(
@@ -263,6 +240,12 @@ def copy(
 
     Raises LaunchError E206 for types or layouts that do not fit, E207 for sizes.
     """
+    if (
+        dest.__class__ is src.__class__ and isinstance(dest, ArrayBase)
+        and type(dest_offset) is type(src_offset) is type(count) is int
+        and copied(dest, src, dest_offset, src_offset, count)
+    ):  # fmt: skip
+        return
     from engine.runtime.array import array
     from engine.runtime.indexed import indexedarray
 
@@ -459,7 +442,8 @@ def remake(out: array, values: Any = None) -> None:
     values: what it is filled with then, None for nothing. Its gradient becomes zero.
     """
     if graph.get() is not None:
-        deferred(lambda: _remake(out, values))
+        kept = None if values is None else np.array(values)
+        deferred(lambda: _remake(out, kept))
 
 
 def _remake(out: array, values: Any) -> None:

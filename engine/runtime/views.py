@@ -14,9 +14,10 @@ from engine.diagnostics.site import call_span
 from engine.lang.structs import ElementType, StructType
 from engine.lang.types import BFLOAT16, ValueType, is_float, scalar_of, shape_of
 from engine.runtime import capsules
-from engine.runtime.annotation import describe
+from engine.runtime.annotation import MAX_DIMS, describe
 from engine.runtime.data import shape_from
 from engine.runtime.launch_errors import fail, index_error
+from engine.runtime.placement import SAME, Placed, Reshaped, Sliced, Transposed
 from engine.runtime.storage import known_as
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ def _opaque(a: array) -> np.ndarray[Any, Any]:
 
 def apply(a: array, operation: Operation, kind: ElementType | None = None) -> array:
     """The view that `operation` makes of an array's elements, without a link to its gradient."""
+    found = operation.place(a) if isinstance(operation, Placed) and a.size else None
+    if found is not None:
+        offset, shape, strides = found
+        return type(a)._make(a.storage, a.ptr + offset, shape, strides, kind or a._ir.element)
     seen = operation(_opaque(a))
     address = seen.__array_interface__["data"][0] if seen.size else a.ptr
     return type(a)._make(a.storage, address, seen.shape, seen.strides, kind or a._ir.element)
@@ -51,6 +56,8 @@ def apply_linked(a: array, operation: Operation) -> array:
 
 
 def _index(a: array, index: Any) -> tuple[Any, ...]:
+    if is_plain(index) and (index.__class__ is not tuple or len(index) <= a.ndim):
+        return index if index.__class__ is tuple else (index,)
     parts = index if isinstance(index, tuple) else (index,)
     clean: list[Any] = []
     for p in parts:
@@ -58,7 +65,7 @@ def _index(a: array, index: Any) -> tuple[Any, ...]:
             clean.append(p)
             continue
         try:
-            clean.append(operator.index(p))
+            clean.append(int(operator.index(p)))  # True is 1: NumPy would copy
         except TypeError:
             raise fail("E206", f"arrays are indexed with integers and slices, got {p!r}") from None
     if sum(p is not Ellipsis for p in clean) > a.ndim:
@@ -66,13 +73,28 @@ def _index(a: array, index: Any) -> tuple[Any, ...]:
     return tuple(clean)
 
 
+_PLAIN = {int, slice}
+
+
+def is_plain(index: Any) -> bool:
+    """Whether an index has just numbers of Python and slices, as nearly all have."""
+    if index.__class__ is not tuple:
+        return index.__class__ is int or index.__class__ is slice
+    return set(map(type, index)) <= _PLAIN
+
+
+def _is_full(a: array, key: tuple[Any, ...]) -> bool:
+    """Whether an index names one element."""
+    return len(key) == a.ndim and slice not in map(type, key) and Ellipsis not in key
+
+
 def sliced(a: array, index: Any) -> Any:
     """`a[index]`: a view, or a NumPy copy of one element where every axis is indexed."""
     key = _index(a, index)
     try:
-        if len(key) == a.ndim and not any(isinstance(p, slice) or p is Ellipsis for p in key):
+        if _is_full(a, key):
             return np.array(a.device.backend.to_host(a._parts[key]))
-        return apply_linked(a, lambda v: v[key])
+        return apply_linked(a, Sliced(key))
     except IndexError:
         raise index_error(f"index {index!r} is outside an array of shape {a.shape}") from None
 
@@ -82,6 +104,8 @@ def indexed(a: array, parts: tuple[Any, ...]) -> Any:
     from engine.runtime.array import array
     from engine.runtime.indexed import indexedarray
 
+    if len(parts) == 1 and a.ndim:
+        return indexedarray(a, [parts[0]])
     whole = slice(None)
     key = _index(a, tuple(whole if isinstance(p, array) else p for p in parts))
     if key.count(Ellipsis) > 1:
@@ -99,16 +123,18 @@ def indexed(a: array, parts: tuple[Any, ...]) -> Any:
 def kept(a: array, index: Any) -> array:
     """`a[index]` as a view in every case: a full index gives one element in one dimension."""
     key = _index(a, index)
-    full = len(key) == a.ndim and not any(isinstance(p, slice) or p is Ellipsis for p in key)
-    place = (*key, None) if full else key
     try:
-        return apply_linked(a, lambda v: v[place])
+        return apply_linked(a, Sliced((*key, None) if _is_full(a, key) else key))
     except IndexError:
         raise index_error(f"index {index!r} is outside an array of shape {a.shape}") from None
 
 
 def reshape(a: array, shape: Any) -> array:
     """The same elements in another shape."""
+    if _holds(shape, a.size):
+        return apply_linked(a, Reshaped(shape, _reshaped))
+    if shape.__class__ is int and shape == -1:
+        return apply_linked(a, Reshaped((a.size,), _reshaped))
     dims = list(shape) if isinstance(shape, (tuple, list)) else [shape]
     wild = [i for i, n in enumerate(dims) if n == -1]
     if len(wild) > 1:
@@ -123,17 +149,30 @@ def reshape(a: array, shape: Any) -> array:
             f"{tuple(dims)} (size {total})",
         )  # fmt: skip
     target = tuple(operator.index(n) for n in dims)
+    return apply_linked(a, Reshaped(target, _reshaped))
 
-    def operation(v: Any) -> Any:
-        try:
-            return reshaped(v, target)
-        except ValueError:
-            raise fail(
-                "E206", f"an array with strides {v.strides} cannot be viewed as shape {target}",
-                help="make it contiguous first: a.contiguous()",
-            ) from None  # fmt: skip
 
-    return apply_linked(a, operation)
+def _holds(shape: Any, size: int) -> bool:
+    """Whether a shape is written as it is kept, and has as many elements, more than none."""
+    if shape.__class__ is not tuple or not 1 <= len(shape) <= MAX_DIMS:
+        return False
+    total = 1
+    for n in shape:
+        if n.__class__ is not int or n <= 0:
+            return False
+        total *= n
+    return bool(total == size)
+
+
+def _reshaped(v: Any, target: tuple[int, ...]) -> Any:
+    """The same; raises LaunchError (E206)."""
+    try:
+        return reshaped(v, target)
+    except ValueError:
+        raise fail(
+            "E206", f"an array with strides {v.strides} cannot be viewed as shape {target}",
+            help="make it contiguous first: a.contiguous()",
+        ) from None  # fmt: skip
 
 
 def reshaped(v: Any, target: tuple[int, ...]) -> Any:
@@ -157,7 +196,7 @@ def transpose(a: array, axes: Any) -> array:
     order = None if axes is None else tuple(operator.index(i) for i in axes)
     if order is not None and sorted(order) != list(range(a.ndim)):
         raise fail("E206", f"axes {axes} are not an order of {a.ndim} dimensions")
-    return apply_linked(a, lambda v: v.transpose(order))
+    return apply_linked(a, Transposed(order))
 
 
 def retyped(a: array, kind: ValueType) -> array:
@@ -177,7 +216,7 @@ def _regrouped(a: array, kind: ValueType) -> Operation:
     """What makes elements of another type of an array's. Raises LaunchError (E206)."""
     of, size = a._ir.element, a._ir.element.size
     if kind.size == size:
-        return _same
+        return SAME
     inner, outer = shape_of(of), shape_of(kind)
     if inner and not outer and size == kind.size * math.prod(inner):
         scalar = np.dtype((np.void, kind.size))
@@ -278,7 +317,3 @@ def _exported(a: array) -> Any:
     shape, strides = a.shape + info.inner, a.strides + info.steps
     dtype = info.numpy if info.numpy.kind != "V" else np.dtype(f"u{info.numpy.itemsize}")
     return a.device.backend.export(a.storage, a.ptr, shape, strides, dtype)
-
-
-def _same(v: Any) -> Any:
-    return v

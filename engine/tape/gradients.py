@@ -62,6 +62,8 @@ def clear(records: Iterable[Record], more: Collection[array]) -> None:
     if functions is not None and records.__class__ is list:
         rest = functions.cleared(records, list(more))
         if rest is not None:
+            if not rest:
+                return
             records, more = (), rest
     done: set[int] = set()
     for r in records:

@@ -6,11 +6,12 @@ import operator
 
 import numpy as np
 
+from engine.lang.structs import StructType
 from engine.lang.types import MatrixType, scalar_of
 from engine.runtime import transfer
 from engine.runtime.array import array
 from engine.runtime.launch import launch
-from engine.runtime.recording import deferred
+from engine.runtime.recording import deferred, graph
 from engine.utils.common import check_arrays, flows, in_one_piece, on_host, put, refused, scalars
 
 _SCANNED = ("int32", "int64", "float32", "float64")
@@ -29,15 +30,17 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
     check_arrays("array_scan", in_array=in_array, out_array=out_array)
     if in_array.size != out_array.size:
         raise refused(f"array_scan: {in_array.size} elements do not fit {out_array.size}")
-    if in_array._ir.element != out_array._ir.element:
+    info, shape = in_array._info, out_array.shape
+    if info is not out_array._info and info.kind != out_array._info.kind:
         raise refused(f"array_scan: sums of {in_array.dtype.__name__} cannot be stored as "
                       f"{out_array.dtype.__name__}", code="E202")  # fmt: skip
-    kind = in_array._ir.element
-    structs = in_array._info.numpy.names is not None
-    if structs or isinstance(kind, MatrixType) or scalar_of(kind).name not in _SCANNED:
+    kind = info.kind
+    if isinstance(kind, (StructType, MatrixType)) or scalar_of(kind).name not in _SCANNED:
         raise refused(f"array_scan takes scalars and vectors of {', '.join(_SCANNED)}, "
                       f"got {in_array.dtype.__name__}", code="E202")  # fmt: skip
-    if not in_array.size or deferred(lambda: array_scan(in_array, out_array, inclusive)):
+    if not in_array.size:
+        return
+    if graph.get() is not None and deferred(lambda: array_scan(in_array, out_array, inclusive)):
         return
     if out_array.requires_grad and flows(in_array):
         from engine.utils import kernels
@@ -50,12 +53,17 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
 
         in_one_piece(out_array, compute)
         return
-    found = on_host(in_array).reshape((in_array.size, *in_array._info.inner))
-    with np.errstate(all="ignore"):
-        sums = np.cumsum(found, axis=0, dtype=found.dtype)
+    found = on_host(in_array)
+    if info.inner or in_array.ndim > 1:
+        found = found.reshape((in_array.size, *info.inner))
+    if info.floating:
+        with np.errstate(all="ignore"):
+            sums = np.add.accumulate(found, dtype=found.dtype)
+    else:
+        sums = np.add.accumulate(found, dtype=found.dtype)
     if not inclusive:
         sums = np.concatenate([np.zeros_like(sums[:1]), sums[:-1]])
-    put(out_array, sums.reshape(out_array.shape + out_array._info.inner))
+    put(out_array, sums if sums.shape == shape else sums.reshape(shape + info.inner))
 
 
 def array_cast(in_array: array, out_array: array, count: int | None = None) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import ctypes
+import math
 import pickle
 
 import numpy as np
@@ -419,3 +420,56 @@ def test_fields_without_arrays_and_functions_of_objects():
     out = wp.zeros(3, dtype=int)
     wp.launch(of_none, dim=1, outputs=[out])
     assert out.list() == [10, 6, -1]
+
+
+@wp.struct
+class Mixed:
+    v: wp.vec3
+    d: wp.vec3d
+    h: wp.vec2h
+    m: wp.mat22
+    q: wp.quat
+    t: wp.transform
+    _fill: wp.vec2i
+    inner: Inner
+
+
+def test_values_have_their_own_zeros():
+    a, b = Mixed(), Mixed()
+    for f in Mixed.vars:
+        assert getattr(a, f) is not getattr(b, f)
+        if f != "inner":
+            assert getattr(a, f) == type(getattr(a, f))()
+    a.v[0], a.inner.k = 1.0, 2
+    assert (b.v[0], Mixed().v[0], b.inner.k) == (0.0, 0.0, 0)
+    assert Mixed((1.0, 2.0, 3.0), _fill=(1, 2)).v == wp.vec3(1.0, 2.0, 3.0)
+
+
+def test_vectors_are_copied_into_fields_however_they_come(monkeypatch):
+    class Mine(wp.vec3):
+        pass
+
+    given = {
+        "v": [wp.vec3(1.0, math.nan, -0.0), Mine(1.0, 2.0, 3.0), wp.vec3d(1.0, 2.0, 3.0), (1, 2, 3),
+              np.ones(3), 1.0, None, wp.vec2(1.0, 2.0), "a"],
+        "d": [wp.vec3d(0.1, 0.2, 0.3), wp.vec3(0.1, 0.2, 0.3)], "h": [wp.vec2h(0.1, 0.2)],
+        "m": [wp.mat22(1.0, 2.0, 3.0, 4.0)], "q": [wp.quat(1.0, 2.0, 3.0, 4.0), wp.vec4(1.0)],
+        "t": [wp.transform((1.0, 2.0, 3.0), wp.quat_identity())],
+    }  # fmt: skip
+
+    def put(field, value):
+        s = Mixed()
+        try:
+            setattr(s, field, value)
+        except LaunchError as e:
+            return e.diagnostics[0].code, e.diagnostics[0].message
+        got = getattr(s, field)
+        assert got is not value
+        return type(got), np.asarray(got).tobytes()
+
+    for field, values in given.items():
+        for value in values:
+            found = put(field, value)
+            with monkeypatch.context() as m:
+                m.setattr(Mixed, "__copied__", {})
+                assert put(field, value) == found, (field, value)

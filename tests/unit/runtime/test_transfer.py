@@ -37,7 +37,7 @@ def test_assign_of_numpy_arrays_as_of_arrays(monkeypatch):
     found = []
     for plain in (True, False):
         if plain:
-            monkeypatch.setattr(transfer, "_take", lambda dest, src: False)
+            monkeypatch.setattr(transfer, "take", lambda dest, src: False)
         else:
             monkeypatch.undo()
         for kind in kinds:
