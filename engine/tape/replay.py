@@ -12,7 +12,6 @@ from typing import Any
 
 from engine import config
 from engine.compile.backend import Batch, Journal, Limits, Outcome, Step
-from engine.compile.cpu.launcher import pair_words, place_words
 from engine.runtime import quick, recording
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch, Operation
@@ -120,7 +119,7 @@ class _Places:
 
     def __init__(self, of: list[Place]) -> None:
         self._of = of
-        self._words = place_words(of, Storage)
+        self._words = quick.places(of)
 
     def hold(self) -> list[Hold]:
         """Holds on what is there now."""
@@ -168,7 +167,7 @@ class _Back:
     ) -> None:  # fmt: skip
         self.batch = batch
         self.grads = tuple(grads.values())
-        self._words = pair_words(self.grads, array)
+        self._words = quick.pairs(self.grads)
         self.numbers = numbers
         self.writes = writes
 
@@ -213,7 +212,7 @@ class Piece:
         self.arrays = tuple({id(a): a for a in wholes}.values())  # as records have them
         # What decides how launches are recorded.
         self._flags = tuple((a, _asks(a)) for a in self.floats)
-        self._words = pair_words(self._flags, array)
+        self._words = quick.pairs(self._flags)
         kernels = {x.call.plan.kernel for x in launches}
         self._kernels = tuple((k, k.enable_backward) for k in kernels)
         self._back: _Back | None = None
