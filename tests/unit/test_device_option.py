@@ -75,7 +75,7 @@ def test_what_runs_there_and_what_is_left_out(root: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("asks", ["", "wp.zeros(1)"])
 def test_a_conftest_may_come_before_the_option(root: Path, tmp_path: Path, asks: str) -> None:
-    """As that of a folder does in a process of `-n`, which starts as a child of one on the device."""
+    """As that of a folder does in a process of `-n`, a child of one that is on the device."""
     (tmp_path / "conftest.py").write_text(f"import engine as wp\n{asks}\n")
     program = tmp_path / "test_it.py"
     program.write_text(TESTS)
