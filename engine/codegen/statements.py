@@ -90,7 +90,7 @@ class Body:
         guards = emitter.guards if fn is emitter.fn else None
         self.holds = {} if guards is None else guards.holds
         self.ahead = {} if emitter.dialect.cuda or emitter.fn.watch else ahead(fn)
-        even = emitter.dialect.cuda and not emitter.fn.watch
+        even = self.clears = emitter.dialect.cuda and not emitter.fn.watch
         self.even = even_sums(fn) if even else frozenset()
         self.fights = fights_of(fn) if emitter.dialect.cuda else NONE
         self.sure = sure_pushes(fn)
@@ -204,7 +204,7 @@ class Body:
             if inserts:
                 self.components(inserts)
                 done = k + len(inserts) + 1
-            elif self.e.dialect.cuda and (seen := cleared(block, k)) is not None:
+            elif self.clears and (seen := cleared(block, k)) is not None:
                 assert isinstance(s, n.Store)
                 self.line(f"{self.element(s)} = eng::cleared({self.name(seen)});")
             else:

@@ -21,6 +21,7 @@ from engine.foreign.operation import Array, Cotangents, Gradients, Operation, Op
 from engine.lang.types import ArrayType
 from engine.runtime.array import array
 from engine.runtime.creation import zeros
+from engine.runtime.device import HOST
 from engine.runtime.launch import launch
 
 
@@ -34,7 +35,7 @@ class Launched:
 
 
 class KernelCall(Operation):
-    """A call of a kernel, with the values of its arguments."""
+    """A call of a kernel, with the values of its arguments; JAX has it on the CPU."""
 
     framework = "JAX"
     what = "jax_kernel"
@@ -65,7 +66,7 @@ class KernelCall(Operation):
         empty = LaunchResult(0, self.name, self.launched.dim, (), self.span, self.site)
         try:
             with PrivateTape() as tape:
-                launch(kernel, self.launched.dim, inputs=self._arguments())
+                launch(kernel, self.launched.dim, inputs=self._arguments(), device=HOST)
             (found,) = check_tape(
                 tape, end_to_end=False, seed=options.seed, max_inputs=options.max_inputs,
                 max_outputs=options.max_outputs, order=options.order, eps=options.tolerance.eps,
@@ -83,9 +84,9 @@ class KernelCall(Operation):
             x = self._args[k] if k < len(self._args) else None
             if isinstance(kind, ArrayType):
                 if x is None:
-                    made = zeros(outputs[name][: kind.ndim], kind.element, requires_grad=True)
+                    made = zeros(outputs[name][: kind.ndim], kind.element, HOST, True)
                 else:
-                    made = array(np.array(x), dtype=kind.element, requires_grad=True)
+                    made = array(np.array(x), kind.element, device=HOST, requires_grad=True)
                 out.append(made)
             else:
                 out.append(np.asarray(x).tolist() if hasattr(x, "dtype") else x)

@@ -239,19 +239,19 @@ def for_warp(warp: Any, contents: Contents) -> Maker:
 
 
 def for_engine(translation: Translation, contents: Contents, every: bool = False) -> Maker:
-    """Makes arguments of the engine. every: with gradients, whether or not arrays had them."""
+    """Makes arguments of the engine, on the CPU. every: all have gradients."""
     import engine
 
     def array(spec: ArrayOf, data: Array) -> Any:
         dtype = translation.type(spec.dtype)
         grad = bool(spec.grad) or (every and has_floats(spec))
         if not all(spec.shape):
-            return engine.zeros(spec.shape, dtype=dtype, requires_grad=grad)
+            return engine.zeros(spec.shape, dtype=dtype, device="cpu", requires_grad=grad)
         if data.dtype.names is None:
-            return engine.array(data, dtype=dtype, requires_grad=grad)
+            return engine.array(data, dtype=dtype, device="cpu", requires_grad=grad)
         records = np.zeros(data.shape, dtype.numpy_dtype())
         _copy_fields(records, data)
-        return engine.array(records, dtype=dtype, requires_grad=grad)
+        return engine.array(records, dtype=dtype, device="cpu", requires_grad=grad)
 
     def struct(kind: Any, fields: Mapping[str, Any]) -> Any:
         made = translation.type(kind)()

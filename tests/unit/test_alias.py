@@ -160,6 +160,7 @@ def run(text: str, tmp_path: Path, alias: str = "") -> str:
     return done.stdout
 
 
+@pytest.mark.host("JAX shares memory of the host", only=("immutable",))
 @pytest.mark.parametrize("setting", [d.setting for d in DIFFERENCES])
 def test_differences_show(setting: str, tmp_path: Path) -> None:
     if setting == "immutable":

@@ -101,6 +101,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     return {r["program"]: r for r in found}
 
 
+@pytest.mark.host("arrays of NumPy that are views")
 def test_what_programs_leave(rows: dict[str, dict[str, Any]]) -> None:
     """The sum differs, and float64 agrees with the one without the thousandth."""
     row = rows["program"]
@@ -125,6 +126,7 @@ def test_what_does_not_run(rows: dict[str, dict[str, Any]]) -> None:
     assert rows["fails"]["here"] == rows["fails"]["there"] == "ValueError: no"
 
 
+@pytest.mark.host("arrays of NumPy that are views")
 def test_the_table(rows: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     results = tmp_path / "programs.jsonl"
     results.write_text("".join(json.dumps(r) + "\n" for r in rows.values()))

@@ -86,6 +86,7 @@ def double(x: wp.array(dtype=wp.vec2)):
     x[wp.tid()] *= 2.0
 
 
+@pytest.mark.host("memory of the host")
 def test_the_framework_example_is_a_whole_adapter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TESTS = """
 import os, subprocess, sys
 from tests.conftest import ROOT
@@ -53,19 +55,29 @@ def test_other_errors_are_failures():
 """
 
 
+def run(root: Path, program: Path, device: str, *more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+               "--override-ini=addopts=", "-p", "tests.conftest", "--rootdir", str(root),
+               "-c", str(root / "pyproject.toml"), "--device", device, "-rs",
+               *more, str(program)]  # fmt: skip
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
+
 def test_what_runs_there_and_what_is_left_out(root: Path, tmp_path: Path) -> None:
     program = tmp_path / "test_it.py"
     program.write_text(TESTS)
-
-    def run(device: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist",
-                   "--override-ini=addopts=", "-p", "tests.conftest", "--rootdir", str(root),
-                   "-c", str(root / "pyproject.toml"), "--device", device, "-rs",
-                   str(program)]  # fmt: skip
-        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-
-    done = run("emulated-cuda")
+    done = run(root, program, "emulated-cuda", "-p", "no:xdist")
     assert "1 failed, 3 passed, 3 skipped" in done.stdout, done.stdout + done.stderr
     for why in ("of the host: a reason", "of the host: views", "refused on a GPU: "):
         assert why in done.stdout
-    assert "invalid choice" in run("cuda-of-tomorrow").stderr
+    assert "invalid choice" in run(root, program, "cuda-of-tomorrow").stderr
+
+
+@pytest.mark.parametrize("asks", ["", "wp.zeros(1)"])
+def test_a_conftest_may_come_before_the_option(root: Path, tmp_path: Path, asks: str) -> None:
+    """As that of a folder does in a process of `-n`, a child of one that is on the device."""
+    (tmp_path / "conftest.py").write_text(f"import engine as wp\n{asks}\n")
+    program = tmp_path / "test_it.py"
+    program.write_text(TESTS)
+    done = run(root, program, "emulated-cuda", "-n", "1", "-k", "there or refused")
+    assert "1 passed, 1 skipped" in done.stdout, done.stdout + done.stderr

@@ -20,6 +20,7 @@ from tools.reference.signatures import overloads, signatures
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "language"
+EXAMPLES = pytest.mark.host("an example asks a hash grid, which is memory of the host")
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,7 @@ def made() -> dict[str, str]:
     return make_reference.files()
 
 
+@EXAMPLES
 def test_pages_and_stubs_are_up_to_date(made: dict[str, str]) -> None:
     assert make_reference.stale(made) == [], "run python tools/make_reference.py"
 
@@ -41,6 +43,7 @@ def test_every_builtin_stands_in_one_family() -> None:
         family_of("no_such_builtin")
 
 
+@EXAMPLES
 def test_every_builtin_has_signature_meaning_and_derivative(made: dict[str, str]) -> None:
     for name in BUILTINS:
         text = made[f"docs/language/{family_of(name).name}.md"]
@@ -51,6 +54,7 @@ def test_every_builtin_has_signature_meaning_and_derivative(made: dict[str, str]
             assert len(told) > 10, name  # with the reason
 
 
+@EXAMPLES
 def test_links_lead_somewhere(made: dict[str, str]) -> None:
     for name, text in made.items():
         page = ROOT / name
@@ -102,6 +106,7 @@ def test_signatures_are_what_calls_accept() -> None:
         assert [line for o in overloads(name) for line in signatures(name, o)] == lines
 
 
+@EXAMPLES
 def test_stubs_name_every_builtin(made: dict[str, str]) -> None:
     tree = ast.parse(made["engine/builtins/names.pyi"])
     named = {n.name: ast.get_docstring(n) for n in tree.body if isinstance(n, ast.FunctionDef)}

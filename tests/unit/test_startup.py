@@ -99,9 +99,11 @@ x = wp.zeros(3, dtype=wp.vec3, requires_grad=True)
 x.fill_(2.0)
 assert x.numpy().sum() == 18.0 and x.grad is not None
 """
+EMULATION = pytest.mark.host("an emulated GPU loads a compiler")
 LAUNCHED = DECORATED + "wp.launch(kernel, dim=2, inputs=[wp.zeros(2, dtype=float)])"
 
 
+@EMULATION
 @pytest.mark.parametrize(
     "code", ["import engine; engine.array", DECORATED], ids=["import", "decorators"]
 )
@@ -111,6 +113,7 @@ def test_nothing_that_launches_need_is_loaded_before_one(code: str) -> None:
     assert sorted(LATE & (loaded - modules_after("import numpy"))) == []
 
 
+@EMULATION
 def test_the_first_launch_loads_the_rest() -> None:
     assert LATE - modules_after(LAUNCHED) == {"engine.autograd", "engine.tape"}
 

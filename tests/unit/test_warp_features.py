@@ -176,6 +176,7 @@ def test_launches_that_need_it(kernel: wp.Kernel, count: int, feature: str) -> N
     np.testing.assert_array_equal(x.numpy(), 0.0)
 
 
+@pytest.mark.host("the CPU is the device")
 def test_harmless_calls_work() -> None:
     """What scripts do around their launches, which means little on the CPU."""
     wp.init()

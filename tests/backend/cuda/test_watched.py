@@ -11,12 +11,13 @@ import pytest
 import engine as wp
 import tests.unit.runtime.test_races as r
 import tests.unit.runtime.test_watch as w
-from engine import Fault, LaunchError
+from engine import Fault, LaunchError, ad
 from engine.codegen import cuda
 from engine.compile.cuda import runner
 from engine.runtime import races
 from tests.backend.cuda.emulated import PLACES, emulated, place
 from tests.backend.cuda.fake_cupy import FakeCupy
+from tests.backend.cuda.kernels import made
 
 N = 8
 
@@ -185,6 +186,34 @@ def test_memory_around_a_slice_stays(there: Any) -> None:
             wp.launch(w.scattered, dim=N, inputs=[floats(), by, part])
         assert [f.count for f in told] == [N] * 4
         assert whole.numpy().tolist() == list(range(1, 4 * N + 1))
+
+
+@pytest.mark.parametrize("by", [N, -2 * N, 1 << 29, -(1 << 29)])
+def test_memory_around_gradients_stays(there: Any, by: int, monkeypatch: Any) -> None:
+    """An adjoint takes the gradient of what was stored, and leaves zeros there."""
+    # Threads that count from the end are not known to keep apart.
+    monkeypatch.setattr(wp.config, "deterministic", by < 0)
+    with wp.ScopedDevice(there), wp.watching():
+        whole = floats(4 * N)
+        x, y = floats(requires_grad=True), zeros(requires_grad=True)
+        y.grad = whole[N : 2 * N]
+        with wp.Tape() as tape:
+            wp.launch(w.scattered, dim=N, inputs=[x, by, y])
+        tape.backward()
+        assert whole.numpy().tolist() == list(range(1, 4 * N + 1))
+        assert x.grad.numpy().tolist() == [0.0] * N
+
+
+def test_every_access_is_looked_at() -> None:
+    """In the text: one that is not shows where memory ends, at the latest."""
+    found = 0
+    for name, fn in made("selftest").functions:
+        if name.endswith("_accesses"):
+            continue
+        for line in cuda.emit(ad.watch(fn, "bounds"), name).splitlines():
+            found += ".at(" in line
+            assert ".at(" not in line or "eng::inside(" in line, (name, line)
+    assert found > 1000
 
 
 def test_of_many_threads_the_first_is_told(there: Any) -> None:

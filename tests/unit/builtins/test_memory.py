@@ -62,6 +62,7 @@ def searched(a: wp.array(dtype=float), b: wp.array(dtype=wp.int64), v: wp.array(
     out[i, 4] = wp.lower_bound(a, 2, 2, v[i])
 
 
+@pytest.mark.host("the order of threads")
 def test_bits() -> None:
     start = np.uint32([255, 0, 3, 1, 0, 15, 0, 0])
     n, old = wp.array(start, dtype=wp.uint32), wp.zeros((4, 5), dtype=wp.uint32)

@@ -133,6 +133,9 @@ def atan2(x: Floats, p: Floats, y: Floats):
 
 KERNELS = {name: globals()[name] for name in STATED}
 
+# GPUs have CUDA's functions, and state less of them.
+CPU = pytest.mark.host("errors of the CPU's own functions")
+
 SPECIAL = np.array(
     [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 2.5, -2.5,
      1e-45, -1e-45, 1e-38, 1.1754944e-38, 3.4028235e38, -3.4028235e38, 1.0000001, 0.99999994,
@@ -189,11 +192,13 @@ def held(name: str, *values: Array) -> None:
     assert found[worst] <= stated[name], (name, found[worst], [v[worst] for v in values])
 
 
+@CPU
 @pytest.mark.parametrize("name", ONE)
 def test_errors_over_the_whole_range(name: str) -> None:
     held(name, sample(1 << 18, CODES[name]))
 
 
+@CPU
 @pytest.mark.skipif(
     np.finfo(np.longdouble).nmant < 60, reason="long double is no wider than float64 here"
 )
@@ -210,6 +215,7 @@ def test_errors_in_float64(name: str) -> None:
     ]))  # fmt: skip
 
 
+@CPU
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", ONE)
 def test_errors_of_every_64th_number(name: str) -> None:
@@ -218,6 +224,7 @@ def test_errors_of_every_64th_number(name: str) -> None:
         held(name, bits.view(np.float32))
 
 
+@CPU
 @pytest.mark.parametrize("name", ["pow", "atan2"])
 def test_errors_of_pairs(name: str) -> None:
     a, b = (m.ravel() for m in np.meshgrid(SPECIAL, SPECIAL))
@@ -257,6 +264,7 @@ def test_no_elements() -> None:
     assert run("sin", np.zeros(0, np.float32)).shape == (0,)
 
 
+@CPU
 def test_functions_of_the_library_are_taken_where_they_are_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -286,6 +294,7 @@ def test_no_sine_is_past_one(dtype: Any) -> None:
     assert run("cos", np.zeros(9, dtype)).tolist() == [1.0] * 9
 
 
+@CPU
 def test_errors_where_processors_do_not_multiply_and_add_at_once() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
     chosen = ["-k", "(whole_range or float64 or alone or pairs or past) and not log10"]

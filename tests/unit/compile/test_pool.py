@@ -23,6 +23,8 @@ from engine.compile.cpu import pool as pools
 F = wp.array(dtype=float)
 N = 40_000
 
+IN_PARTS = pytest.mark.host("launches in parts are the CPU's")
+
 
 @wp.kernel
 def waves(x: F, y: F, total: F):
@@ -71,7 +73,7 @@ def says(x: F):
 @pytest.fixture(autouse=True)
 def setting() -> Any:
     yield
-    wp.config.num_threads, wp.config.deterministic = 0, True
+    wp.config.num_threads, wp.config.deterministic = 0, None
 
 
 @pytest.fixture
@@ -120,6 +122,7 @@ CASES = {
 }
 
 
+@IN_PARTS
 @pytest.mark.parametrize("name", CASES)
 def test_the_number_of_threads_changes_no_bit(name: str, cut: list[Any]) -> None:
     kernel, arrays = CASES[name]
@@ -131,6 +134,7 @@ def test_the_number_of_threads_changes_no_bit(name: str, cut: list[Any]) -> None
     assert len(cut) == 6 and all(parts > 1 for _, parts in cut)  # forward and backward, each time
 
 
+@IN_PARTS
 def test_the_greatest_value(cut: list[Any]) -> None:
     for count in (1, 2, 7):
         wp.config.num_threads = count
@@ -156,6 +160,7 @@ def test_sums_into_a_large_array(cut: list[Any], monkeypatch: pytest.MonkeyPatch
         assert len(cut) == before
 
 
+@IN_PARTS
 def test_messages_are_in_the_order_of_the_threads(
     capfd: pytest.CaptureFixture[str], cut: list[Any]
 ) -> None:
@@ -193,6 +198,7 @@ def noting(x: F, seen: wp.array(dtype=int), y: F):
     y[i] = notes(x[i], seen, i)
 
 
+@pytest.mark.host("the order of threads")
 def test_native_text_with_a_state_runs_in_the_order_of_the_threads(cut: list[Any]) -> None:
     n = 1_000_000
     y = wp.zeros(n)
@@ -201,6 +207,7 @@ def test_native_text_with_a_state_runs_in_the_order_of_the_threads(cut: list[Any
     assert y.numpy().tolist() == [float(k % 7) for k in range(n)] and not cut
 
 
+@pytest.mark.host("the order of threads")
 def test_adjoint_text_that_writes_arrays_runs_in_the_order_of_the_threads() -> None:
     wp.config.num_threads = 7
     n = 100_000
@@ -220,6 +227,7 @@ def in_time(x: F, y: F, n: int, t: int):
             y[i * n + k] = x[i + k] * float(t)
 
 
+@IN_PARTS
 def test_what_is_known_of_a_launch_does_not_hang_on_what_is_in_no_index(
     monkeypatch: pytest.MonkeyPatch, cut: list[Any]
 ) -> None:
@@ -244,6 +252,7 @@ def test_numbers_of_threads_that_are_none(count: Any) -> None:
         pools.thread_count()
 
 
+@pytest.mark.whole  # sums of floats are compared
 def test_threads_of_the_program_launch_at_once() -> None:
     wp.config.num_threads = 2
     kernel, arrays = CASES["waves"]
@@ -306,6 +315,7 @@ def test_a_forked_child_has_threads_of_its_own(tmp_path: Path) -> None:
     assert done.stdout == "done\n", done.stderr
 
 
+@IN_PARTS
 def test_compiled_threads_that_are_damaged_are_made_anew(tmp_path: Path) -> None:
     script = """
         wp.config.num_threads = 3
@@ -381,6 +391,7 @@ def test_an_interrupted_launch_is_complete(tmp_path: Path) -> None:
     assert done.stdout == "[300000.0] True\n", done.stderr
 
 
+@IN_PARTS
 @pytest.mark.parametrize("count", ["1", "3", " "])
 def test_the_number_of_threads_can_be_set_outside(tmp_path: Path, count: str) -> None:
     done = run(tmp_path, """
@@ -397,6 +408,7 @@ def test_a_number_of_threads_that_is_none(tmp_path: Path) -> None:
     assert done.stdout == "0\n" and "$ENGINE_NUM_THREADS is 'two'" in done.stderr
 
 
+@IN_PARTS
 def test_without_a_pool_all_is_done_by_the_caller(
     monkeypatch: pytest.MonkeyPatch, cut: list[Any]
 ) -> None:
@@ -446,6 +458,7 @@ def test_many_bytes_are_copied_as_they_are(threads: int, monkeypatch: pytest.Mon
     np.testing.assert_array_equal(table.numpy(), rows)
 
 
+@pytest.mark.host("memory of the host")
 def test_many_bytes_over_what_is_read_only() -> None:
     fixed = np.ones(VAST // 4, np.float32)
     fixed.flags.writeable = False

@@ -16,7 +16,10 @@ from engine.compile.cpu.schedule import Schedule
 from engine.diagnostics import EngineError
 from tests.parts import cut
 
-pytestmark = pytest.mark.whole  # parts are cut here
+pytestmark = [
+    pytest.mark.whole,  # parts are cut here
+    pytest.mark.host("launches in parts are the CPU's"),
+]
 F, D, I = wp.array(dtype=float), wp.array(dtype=wp.float64), wp.array(dtype=int)
 L, H, V = wp.array(dtype=wp.int64), wp.array(dtype=wp.float16), wp.array(dtype=wp.vec3)
 N = 150

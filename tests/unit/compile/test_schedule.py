@@ -10,6 +10,7 @@ import pytest
 import engine as wp
 from engine.compile.cpu import schedule as schedules
 
+pytestmark = pytest.mark.host("launches in parts are the CPU's")
 F = wp.array(dtype=float)
 
 

@@ -11,7 +11,11 @@ import engine as wp
 from engine.compile.cpu import dealing, runner
 from tests.parts import _in_parts, cut
 
-pytestmark = pytest.mark.whole
+pytestmark = [
+    pytest.mark.whole,
+    # `tests.backend.cuda.test_winners` has those of GPUs.
+    pytest.mark.host("launches in parts are the CPU's"),
+]
 F = wp.array(dtype=float)
 V = wp.array(dtype=wp.vec3)
 N = 600
