@@ -123,10 +123,13 @@ def _compile(cache: Cache, units: list[_Unit], toolchain: Toolchain) -> None:
     parts = _split(units)
     with cache.workspace() as folder:
         sources = [_write(part, folder / f"kernels{i}.cpp") for i, part in enumerate(parts)]
-        for part, outcome in zip(parts, _build(cache, parts, sources, toolchain), strict=True):
+        outcomes = [*zip(parts, _build(cache, parts, sources, toolchain), strict=True)]
+        for part, outcome in outcomes:  # what can be kept is not compiled again
+            if not outcome.problem:
+                cache.add(outcome.output, {u.key: u.symbol for u in part})
+        for part, outcome in outcomes:
             if outcome.problem:
                 raise _failure(cache, part, outcome)
-            cache.add(outcome.output, {u.key: u.symbol for u in part})
     cache.trim()
 
 
