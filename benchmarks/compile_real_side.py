@@ -142,7 +142,7 @@ class Compiling(side.Side):
             from engine.compile.cpu import precompiled
 
             precompiled._WORTH = 0
-            os.environ["ENGINE_CACHE_DIR"] = tempfile.mkdtemp()
+            os.environ["ENGINE_CACHE_DIR"] = tempfile.mkdtemp(dir=Path.cwd())
             wp.Kernel(nothing, key="nothing", module=wp.Module("nothing")).plan  # noqa: B018
             return
         with tempfile.TemporaryDirectory() as folder:

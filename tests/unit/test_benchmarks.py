@@ -271,8 +271,9 @@ def test_the_cost_of_watching_can_be_measured() -> None:
     assert "roll-out, an array a step | 20 x 64 |" in text and "nan" not in text
 
 
+@pytest.mark.parametrize("apart", [False, True])
 def test_kernels_of_a_package_are_compiled_by_phases(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    apart: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import argparse
 
@@ -288,14 +289,16 @@ def test_kernels_of_a_package_are_compiled_by_phases(
     monkeypatch.setitem(compile_real.PACKAGES, "some", [])
     rows: dict[str, dict[str, object]] = {}
     options = argparse.Namespace(
-        peer=False, only=[], every=0, keep=None, seconds=60, results=tmp_path / "r.jsonl"
-    )
+        peer=False, only=[], every=0, keep=None, seconds=60, results=tmp_path / "r.jsonl",
+        apart=apart,
+    )  # fmt: skip
     compile_real.measure("some", folder, options, rows)
     (row,) = rows.values()
     assert json.loads(options.results.read_text()) == row
     said = row["engine"]
     assert isinstance(said, dict) and said["ok"] and said["form"] == "recorded"
     assert set(said["phases"]) == set(compile_real.PHASES)
+    assert all(("g++" in said[form]) is apart for form in ("forward", "adjoint"))
     assert compile_real.summary([row]).startswith("1 kernels: engine")
     assert compile_real.line(row).startswith("twice: ")
     assert compile_real.folder_of("no_such_package") is None

@@ -11,6 +11,7 @@ from engine.compile.cpu import CPU, brief, launcher
 from engine.runtime import bare_copies, execute, transfer
 from engine.runtime.recording import bystanders
 from tests import native
+from tests.unit.runtime.test_short_launches import alone
 
 pytestmark = pytest.mark.host("memory of the host")
 
@@ -27,10 +28,12 @@ DTYPES = [float, wp.float64, int, wp.vec3, wp.bool, wp.bfloat16, Pair, wp.mat22,
 @pytest.fixture(params=["python", "native"])
 def _ways(request, monkeypatch):
     """Without the native functions, and with them."""
-    if request.param == "native":
-        natively(monkeypatch)
-    else:
-        monkeypatch.setattr(CPU, "functions", None)
+    with alone():  # beside other devices, nothing is done natively
+        if request.param == "native":
+            natively(monkeypatch)
+        else:
+            monkeypatch.setattr(CPU, "functions", None)
+        yield
 
 
 def natively(monkeypatch):

@@ -11,6 +11,7 @@ from engine.runtime import creation
 from engine.runtime.data import element_value
 from engine.runtime.recording import bystanders
 from tests.unit.runtime.test_bare_copies import natively
+from tests.unit.runtime.test_short_launches import alone
 
 SCALARS = [wp.float16, wp.float32, wp.float64, wp.bool, wp.int8, wp.int16, wp.int32, wp.int64,
            wp.uint8, wp.uint16, wp.uint32, wp.uint64]  # fmt: skip
@@ -153,11 +154,12 @@ def test_whoever_listens_hears_of_new_arrays():
 @pytest.mark.host("what is not made there")
 def test_small_arrays_are_like_earlier_ones(monkeypatch):
     natively(monkeypatch)
-    wp.zeros(5), wp.zeros((2, 3), dtype=wp.float64)
-    monkeypatch.setattr(creation, "_make", None)
-    assert wp.full(5, 2.0).list() == [2.0] * 5
-    assert wp.ones(5).list() == [1.0] * 5
-    assert wp.full((2, 3), 0.1, dtype=wp.float64).list() == [0.1] * 6
+    with alone():
+        wp.zeros(5), wp.zeros((2, 3), dtype=wp.float64)
+        monkeypatch.setattr(creation, "_make", None)
+        assert wp.full(5, 2.0).list() == [2.0] * 5
+        assert wp.ones(5).list() == [1.0] * 5
+        assert wp.full((2, 3), 0.1, dtype=wp.float64).list() == [0.1] * 6
 
 
 def test_what_graphs_fill_with_is_what_it_was_then():
