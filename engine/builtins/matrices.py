@@ -131,12 +131,9 @@ def _determinant_of(a: _Rows) -> Any:
         terms = [a[0][j] * _cofactor(a, 0, j) for j in range(3)]
         return terms[0] + terms[1] + terms[2]
 
-    def pair(r: int, c: int, d: int) -> Any:
-        return a[r][c] * a[r + 1][d] - a[r + 1][c] * a[r][d]
-
     # Laplace expansion along the two upper rows.
-    s = [pair(0, c, d) for c, d in ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))]
-    t = [pair(2, c, d) for c, d in ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))]
+    s = [_minor(a, 0, 1, c, d) for c, d in ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))]
+    t = [_minor(a, 2, 3, c, d) for c, d in ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))]
     return s[0] * t[5] - s[1] * t[4] + s[2] * t[3] + s[3] * t[2] - s[4] * t[1] + s[5] * t[0]
 
 

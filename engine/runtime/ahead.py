@@ -35,7 +35,8 @@ def requests(plan: Plan, given: Sequence[Any]) -> list[Request]:
             return []
     values = list(given)
     try:
-        forms = plan.forms(plan.mask(values), plan.aliased(values))
+        enabled = plan.kernel.enable_backward
+        forms = plan.forms(plan.mask(values), plan.aliased(values), enabled)
     except EngineError:  # of the derivative
         return []
     if not forms.useful:

@@ -277,8 +277,7 @@ def is_cpu_available() -> bool:
 
 def is_cuda_available() -> bool:
     """True where kernels can run on a GPU."""
-    look_for_gpus()
-    return any(d.is_cuda for d in DEVICES)
+    return get_cuda_device_count() > 0
 
 
 def is_device_available(device: DeviceLike) -> bool:

@@ -193,7 +193,7 @@ class Kernel(Definition):
         It is made anew at a launch after a function that it calls was redefined, or was
         given a gradient or a replay.
         """
-        return self._plan or self.planned()
+        return self.planned()
 
     def planned(self, given: list[Any] | None = None) -> Plan:
         """The same. given: the arguments of a launch on a tape; see `plan_of`."""

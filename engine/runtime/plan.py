@@ -413,10 +413,13 @@ class Plan:
                 mask |= bit
         return mask
 
-    def forms(self, mask: int, aliased: frozenset[str]) -> Forms:
-        """What launches and backward passes run for gradients of the arrays in `mask`."""
+    def forms(self, mask: int, aliased: frozenset[str], enabled: bool) -> Forms:
+        """What launches and backward passes run for gradients of the arrays in `mask`.
+
+        enabled: whether gradients flow through launches of the kernel.
+        """
         wrt = frozenset(p.name for bit, p in enumerate(self.floats) if mask >> bit & 1)
-        useful = bool(wrt & self.variants.written) and self.kernel.enable_backward
+        useful = bool(wrt & self.variants.written) and enabled
         journaled = self.variants.journaled(aliased)
         return Forms(wrt, journaled, useful, useful and self.variants.needs_journal(wrt, journaled))
 
@@ -452,7 +455,7 @@ class Plan:
         key = (mask, aliased, enabled)
         found = self._selections.get(key)
         if found is None:
-            wrt, journaled, useful, recorded = self.forms(mask, aliased)
+            wrt, journaled, useful, recorded = self.forms(mask, aliased, enabled)
             executable = self.forward
             if recorded:
                 with_adjoint(self, wrt, journaled)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import config
 from engine.compile.cpu import CPU
-from engine.compile.cpu.launcher import Functions, Words, maker, pair_words, place_words
+from engine.compile.cpu.launcher import Functions, Words, maker, row_words
 from engine.diagnostics.site import Site, call_site
 from engine.lang.types import ArrayType
 from engine.runtime import faults, recording, storage
@@ -79,12 +79,12 @@ def recipe(plan: Plan, forward: Executable) -> Words | None:
 
 def places(of: Sequence[tuple[storage.Storage, int, int]]) -> Words | None:
     """Ranges of memory, for `Functions.hold_all`; None where Python has to look."""
-    return place_words(of, storage.Storage)
+    return row_words(of, storage.Storage)
 
 
 def pairs(of: Sequence[tuple[array, object]]) -> Words | None:
     """Arrays with what is known of each, for `Functions.ask_same`, `have_same`; None as above."""
-    return pair_words(of, array)
+    return row_words(of, array)
 
 
 def _counted(numbers: Sequence[int], each: int) -> Words:

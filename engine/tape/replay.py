@@ -223,7 +223,7 @@ class Piece:
         functions, words = quick.functions(), self._words
         if functions is None or words is None or not functions.ask_same(words.at):
             for a, asks in self._flags:
-                if (a._flag and (a._origin is None or a.requires_grad)) is not asks:
+                if _asks(a) is not asks:
                     return False
         for k, asks in self._kernels:  # noqa: SIM110  # generators take twice the time
             if k.enable_backward is not asks:

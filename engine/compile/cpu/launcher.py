@@ -57,7 +57,7 @@ class Functions(NamedTuple):
     have shapes. quiet(): True where nobody listens to launches and writes, but for tapes.
     announced(array): announces a write to it off any tape; True.
 
-    Those of captured sequences, of words that `place_words` and others made: hold_all(places): a
+    Those of captured sequences, of words of `row_words` and `write_words`: hold_all(places): a
     list of holds. announce_all(writes), True. are_free(writes): True where nothing is to be said
     against them. ask_same(flags): True where arrays require gradients as they did.
     have_same(gradients): True where they have those that they had.
@@ -206,14 +206,17 @@ class Words:
         self.at = ctypes.addressof(memory)
 
 
-def place_words(places: Sequence[tuple[Any, int, int]], storage: type) -> Words | None:
-    """Ranges of storages; None where one is not just of that class, and Python has to look."""
-    words = [len(places)]
-    for place in places:
-        if place[0].__class__ is not storage:
+def row_words(rows: Sequence[tuple[object, ...]], kind: type) -> Words | None:
+    """Rows of objects: ranges of storages, or arrays with what is known of each.
+
+    None where the first of a row is not just of that class, and Python has to look.
+    """
+    words = [len(rows)]
+    for row in rows:
+        if row[0].__class__ is not kind:
             return None
-        words += map(id, place)
-    return Words(words, places)
+        words += map(id, row)
+    return Words(words, rows)
 
 
 def write_words(
@@ -226,16 +229,6 @@ def write_words(
             return None
         words += [id(memory), count, len(ranges), *(id(end) for ends in ranges for end in ends)]
     return Words(words, writes)
-
-
-def pair_words(pairs: Sequence[tuple[Any, object]], array: type) -> Words | None:
-    """Arrays with what is known of each; None as above."""
-    words = [len(pairs)]
-    for pair in pairs:
-        if pair[0].__class__ is not array:
-            return None
-        words += map(id, pair)
-    return Words(words, pairs)
 
 
 def kinds_words(kinds: Sequence[tuple[Any, Type]]) -> Words | None:

@@ -1,6 +1,6 @@
 // What a captured sequence looks at and announces each time: see `engine.runtime.sequences` and
 // `engine.tape.replay`. Who calls has asked whether anybody listens, and has put down, once, where
-// what is meant lies: see `place_words`, `write_words` and `pair_words` of `launcher`.
+// what is meant lies: see `row_words` and `write_words` of `launcher`.
 #pragma once
 #include "hold.h"
 
