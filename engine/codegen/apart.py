@@ -15,9 +15,10 @@ from engine.classes import dataclass
 from engine.codegen.cstyle import Emitter
 from engine.codegen.facts import LINEAR, facts_of, touched_arrays
 from engine.codegen.layout import arg_offsets
-from engine.codegen.loops import Loops, Place, Sums
-from engine.codegen.spelling import identifier, local
+from engine.codegen.loops import Loops, Place, Sums, left_out_of
+from engine.codegen.spelling import flag, identifier, local
 from engine.ir import nodes as n
+from engine.lang.types import ArrayType
 
 WIDE = 4  # threads in a row, as `native/cuda/apart.h` has it
 SUFFIX = "_apart"
@@ -29,16 +30,23 @@ class Apart:
 
     useful: whether they have a form of their own. own: arrays of which each thread updates elements
     that are its alone. sums: arrays that threads only add to, at constant places. wide: whether the
-    kernel is so light that CUDA threads run several threads at once.
+    kernel is so light that CUDA threads run several threads at once. rows: arrays of which each
+    thread touches one element then, that of its coordinate along the last axis; for each dimension
+    before, the axis of the grid or -1, and what is added to the coordinate.
     """
 
     useful: bool = False
     own: frozenset[str] = frozenset()
     sums: tuple[tuple[str, tuple[Place, ...]], ...] = ()
     wide: bool = False
+    rows: tuple[tuple[str, Place], ...] = ()
 
 
 UNKNOWN = Apart()
+# Such launches have all threads of a grid, fewer than 2^31 - 2^16.
+_COUNTED = (
+    "    const uint32_t end = uint32_t(L.end), step = uint32_t(eng::lanes());",
+)  # fmt: skip
 
 
 class Form:
@@ -49,6 +57,8 @@ class Form:
         self.apart = known.useful
         self.own = known.own
         self.wide = wide
+        self.rows = dict(known.rows) if wide else {}
+        self.within = [] if e.guards is None else [flag(wide)]
         self.sums = Sums(e, Loops(sums=known.sums))
         self.facts = e.facts[id(e.fn)]
         self.name = "run_wide" if wide else "run_apart" if self.apart else "run"
@@ -84,7 +94,8 @@ class Form:
     def arguments(self) -> list[str]:
         """What a thread gets."""
         sums = self.sums
-        return [sums.argument(p) if p.name in sums.places else local(p) for p, _ in self.params]
+        own = [sums.argument(p) if p.name in sums.places else local(p) for p, _ in self.params]
+        return [*own, *self.within]
 
     def coordinates(self) -> list[str]:
         """The coordinates of thread k, where the kernel asks for them."""
@@ -104,39 +115,86 @@ class Form:
         if self.wide:
             return self._wide(body)
         # The last thread of an adjoint comes first, where there is an order.
-        first, turns = (
-            ("L.end - 1 - eng::lane()", "k >= L.begin; k -=") if self.e.fn.adjoints
-            else ("L.begin + eng::lane()", "k < L.end; k +=")
-        )  # fmt: skip
-        return [
-            "    const int64_t step = eng::lanes();",
-            # Most run one thread: to know the number of turns would take a division.
-            '    _Pragma("unroll 1")',
-            f"    for (int64_t k = {first}; {turns} step) {{",
-            *(f"        {line}" for line in body),
-            "    }",
-        ]
+        down = bool(self.e.fn.adjoints)
+        # Most run one thread: to know the number of turns would take a division.
+        once = '    _Pragma("unroll 1")'
+        if self.apart:
+            head = [
+                *_COUNTED, once, "    for (uint32_t t = eng::lane(); t < end; t += step) {",
+                f"        const int64_t k = {'end - 1 - t' if down else 't'};",
+            ]  # fmt: skip
+        else:
+            first, turns = (
+                ("L.end - 1 - eng::lane()", "k >= L.begin; k -=") if down
+                else ("L.begin + eng::lane()", "k < L.end; k +=")
+            )  # fmt: skip
+            head = [
+                "    const int64_t step = eng::lanes();", once,
+                f"    for (int64_t k = {first}; {turns} step) {{",
+            ]  # fmt: skip
+        return [*head, *(f"        {line}" for line in body), "    }"]
+
+    def _at_once(self) -> list[str]:
+        """Threads in a row, which have their elements of some arrays in registers."""
+        last = f"c[{self.facts.axes - 1}]"
+        before, after = list[str](), list[str]()
+        args = self.arguments()
+        for k, (p, _) in enumerate(self.params):
+            if p.name not in self.rows:
+                continue
+            assert isinstance(p.type, ArrayType)
+            numbers, row = f"own_{identifier(p.name)}", f"row_{identifier(p.name)}"
+            outer = [str(by) if axis < 0 else f"c[{axis}] + {by}" for axis, by in self.rows[p.name]]
+            element = f"{local(p)}.at({', '.join([*outer, last])})"
+            before += [
+                f"{self.e.type(p.type.element)} {numbers}[eng::WIDE];",
+                f"eng::read_row({numbers}, {element});",
+                f"const auto {row} = eng::row_of({local(p)}, {numbers}, {last});",
+            ]
+            if p.name in self.facts.written:
+                after.append(f"eng::write_row({element}, {numbers});")
+            args[k] = row
+        call = f"{self.e.call(self.e.fn, args)};"
+        thread = " ".join([*self._linear(), *self.coordinates(), call])
+        loop = f"for (int64_t j = 0; j < eng::WIDE; ++j) {{ {thread} }}"
+        return [*before, "ENG_UNROLL", loop, *after]
+
+    def _linear(self) -> list[str]:
+        """The linear index of a thread of a row, where the kernel asks for it."""
+        return ["const int64_t k = from + j;"] * (LINEAR in self.facts.tids)
 
     def _wide(self, body: Sequence[str]) -> list[str]:
-        """The same for threads in rows of `WIDE`: of one axis, the last row may be shorter."""
+        """The same for threads in rows of `WIDE`: of one axis, the last row may be shorter.
+
+        So are rows with threads that a kernel's guards leave out.
+        """
         axes = self.facts.axes
-        thread = ["const int64_t k = from + j;"] * (LINEAR in self.facts.tids) + [*body]
-        several = [
-            "ENG_UNROLL",
-            f"for (int64_t j = 0; j < eng::WIDE; ++j) {{ {' '.join(thread)} }}",
-        ]
+        thread = [*self._linear(), *body]
+        several = self._at_once()
         rows = [f"int64_t c[{axes}];", f"eng::place<{axes}>(L, from, c);",
                 f"c[{axes - 1}] &= ~int64_t(eng::WIDE - 1);"]  # fmt: skip
-        if axes == 1:
-            rest = f"for (int64_t j = 0; from + j < L.end; ++j) {{ {' '.join(thread)} }}"
-            rows += ["if (from + eng::WIDE <= L.end) {", *(f"    {s}" for s in several),
+        if self.e.guards is not None:
+            last = f"c[{axes - 1}]"
+            rows += [f"const int64_t k{d} = c[{d}];" for d in range(axes - 1)]
+            rows.append(f"int64_t first = {last}, stop = first + eng::WIDE;")
+            rows += ["if (stop > end) stop = end;"] * (axes == 1)
+            rows += left_out_of(self.e, self.e.guards)
+            rest = (
+                f"for (int64_t j = first - {last}; j < stop - {last}; ++j) {{ {' '.join(thread)} }}"
+            )
+            rows += ["if (stop - first == eng::WIDE) {", *(f"    {s}" for s in several),
+                     "} else {", '    _Pragma("unroll 1")', f"    {rest}", "}"]  # fmt: skip
+        elif axes == 1:
+            rest = f"for (int64_t j = 0; from + j < end; ++j) {{ {' '.join(thread)} }}"
+            rows += ["if (from + eng::WIDE <= end) {", *(f"    {s}" for s in several),
                      "} else {", '    _Pragma("unroll 1")', f"    {rest}", "}"]  # fmt: skip
         else:
             rows += several
         return [
-            "    const int64_t step = eng::WIDE * eng::lanes();",
+            *_COUNTED,
             '    _Pragma("unroll 1")',
-            "    for (int64_t from = eng::WIDE * eng::lane(); from < L.end; from += step) {",
+            "    for (uint32_t t = eng::WIDE * eng::lane(); t < end; t += eng::WIDE * step) {",
+            "        const int64_t from = t;",
             *(f"        {line}" for line in rows),
             "    }",
         ]

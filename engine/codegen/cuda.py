@@ -22,6 +22,7 @@ from engine.codegen.apart import UNKNOWN, Apart, Form
 from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR
 from engine.codegen.frames import Frames, frames_of
+from engine.codegen.guards import guards_of
 from engine.codegen.layout import SLOT, arg_offsets
 from engine.codegen.spelling import flag
 from engine.ir import nodes as n
@@ -76,6 +77,7 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Apart = UNKNOW
     own where that is something.
     """
     e = Emitter(fn, CUDA, lines)
+    e.guards = guards_of(fn, e.facts) if known.wide else None
     forms = [Form(e)]
     if known.useful:
         forms.append(Form(e, known))
@@ -98,11 +100,11 @@ def _run(e: Emitter, form: Form) -> list[str]:
     if facts.context:
         size = local_stack(frames_of(e.fn))
         if size is None:
-            out.append("    const eng::frame_t stack = eng::stack_of(L, eng::lane());")
+            out.append("    const eng::stack_t stack = eng::stack_of(L, eng::lane());")
         else:
             out += [
                 f"    alignas(8) unsigned char saved[{max(size, SLOT)}];",
-                f"    const eng::frame_t stack{{saved, 0, {size}}};",
+                f"    const eng::stack_t stack = eng::stack_at(saved, {size});",
             ]
         body += [
             "if (eng::skips(L, k)) continue;",
@@ -131,7 +133,7 @@ def _entry(e: Emitter, symbol: str, forms: Sequence[Form]) -> list[str]:
         f'extern "C" __global__ void {symbol}{forms[0].suffix}({args},',
         f"    {', '.join(rest)}) {{",
     ]
-    if facts.tids:
+    if facts.tids and not forms[0].apart:
         out.append(f"    if (!eng::fits(L, {flag(LINEAR in facts.tids)}, {facts.axes})) return;")
     calls = [f"ns_{symbol}::{form.call()};" for form in forms]
     if len(calls) > 1:

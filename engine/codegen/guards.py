@@ -77,6 +77,40 @@ def guards_of(fn: n.Function, facts: Mapping[int, Facts]) -> Guards | None:
     return Guards(tuple(tests), tuple(rows), found.needed(tests, rows), holds)
 
 
+def decides(guards: Guards, block: n.Block) -> bool:
+    """Whether threads that pass the guards run without a branch, and without a loop."""
+    known: dict[n.Var, bool] = dict(guards.holds)
+
+    def value(a: n.Atom) -> bool | None:
+        return bool(a.value) if isinstance(a, n.Const) else known.get(a)
+
+    def let(s: n.Let) -> bool | None:
+        if s.op == "lnot":
+            found = value(s.args[0])
+            return None if found is None else not found
+        if s.op in ("land", "lor"):
+            both = [value(a) for a in s.args]
+            decisive = s.op == "lor"
+            return decisive if decisive in both else None if None in both else not decisive
+        return value(s.args[0]) if s.op == "copy" else None
+
+    def look(block: n.Block) -> bool:
+        for s in block:
+            if isinstance(s, n.If):
+                found = value(s.cond)
+                if found is None or not look(s.then if found else s.orelse):
+                    return False
+            elif s.NESTED:
+                return False
+            elif isinstance(s, n.Let) and s.dst not in known and not s.dst.mutable:
+                found = let(s)
+                if found is not None:
+                    known[s.dst] = found
+        return True
+
+    return look(block)
+
+
 class _Needs:
     """Walks over a kernel, and notes what has to hold wherever something is changed."""
 

@@ -115,7 +115,7 @@ def loop(
         head = "int64_t k = end - 1; k >= begin; --k" if down else "int64_t k = begin; k < end; ++k"
         lines = [f"for ({head}) {{ {call} }}"]
     else:
-        left_out = [] if guards is None else _left_out(e, guards)
+        left_out = [] if guards is None else left_out_of(e, guards)
         row_of = None
         if what is not None:
             x = f"k{facts.axes - 1}"
@@ -139,7 +139,7 @@ def _linear(facts: Facts, down: bool) -> str:
     return f"row - (stop - k{last})" if down else f"row + (k{last} - first)"
 
 
-def _left_out(e: Emitter, guards: Guards) -> list[str]:
+def left_out_of(e: Emitter, guards: Guards) -> list[str]:
     """Makes a row shorter, from `first` to `stop`, by the threads that do not pass its guards."""
     made = n.Function("row", e.fn.params, (), guards.hoisted)
     body = Body(e, made)

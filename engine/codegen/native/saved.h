@@ -18,7 +18,7 @@ template <class T> ENG_INLINE T pop(ctx_t& c) {
     T value{};
     if (ENG_LIKELY(c.stack.size >= slot_bytes<T>)) {
         c.stack.size -= slot_bytes<T>;
-        ENG_LIB(memcpy)(&value, c.stack.data + c.stack.size, sizeof(T));
+        load(c.stack, c.stack.size, value);
     } else {
         c.error = error_journal;
     }

@@ -239,8 +239,11 @@ class Gpu:
     def move(self, to: int, of: int, nbytes: int, anywhere: bool = False) -> None:
         """Copies from address `of` to `to`. anywhere: one of them may be of another GPU."""
         if nbytes:
-            with self.current():
+            before = self.enter()
+            try:
                 self._copy(to, of, nbytes, _ANYWHERE if anywhere else _ON_DEVICE)
+            finally:
+                self.leave(before)
 
     def _copy(self, to: int, of: int, nbytes: int, kind: int) -> None:
         stream = self._cuda.get_current_stream(self.ordinal)

@@ -53,7 +53,10 @@ def put(view: View, values: Any, pinned: Pinned | None = None) -> None:
     backend = view.backend
     if isinstance(values, View):
         if values.backend is backend and values.dtype == view.dtype:
-            _copy(view, values.owner, values.lies)
+            if values.shape == view.shape and values.packed and view.packed:
+                backend.gpu.move(view.address, values.address, view.nbytes)
+            else:
+                _copy(view, values.owner, values.lies)
             return
         values = values.host()
     given = _converted(values, view.dtype)

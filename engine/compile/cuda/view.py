@@ -44,13 +44,14 @@ class View:
     on the host; what writes into it writes the device's memory. lies: its geometry.
     """
 
-    __slots__ = ("__weakref__", "backend", "lies", "owner")
+    __slots__ = ("__weakref__", "_address", "backend", "lies", "owner")
     __array_priority__ = 1000.0
 
     def __init__(self, backend: Cuda, owner: object, lies: NDArray[Any]) -> None:
         self.backend = backend
         self.owner = owner
         self.lies = lies
+        self._address: int | None = None
 
     # ---- what it is
 
@@ -85,8 +86,9 @@ class View:
     @property
     def address(self) -> int:
         """Of the first element."""
-        found: int = self.lies.__array_interface__["data"][0]
-        return found
+        if self._address is None:  # NumPy takes a while to tell
+            self._address = self.lies.__array_interface__["data"][0]
+        return self._address
 
     @property
     def packed(self) -> bool:

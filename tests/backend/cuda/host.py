@@ -80,7 +80,8 @@ class Memory:
 
     def __post_init__(self) -> None:
         self.ended = np.zeros(self.threads, np.uint8)
-        self.stack = np.zeros((self.threads, max(1, self.stack_bytes // 8)), np.int64)
+        lanes = -(-(self.threads + 1) // 32) * 32  # stacks are those of whole warps
+        self.stack = np.zeros((lanes, max(1, self.stack_bytes // 8)), np.int64)
         self.journal = np.zeros((self.threads, self.frame_bytes // 8), np.int64)
         self.output = np.zeros((self.room, 2), np.uint64)
 

@@ -49,6 +49,10 @@ ENG_INLINE bool exceeds(const eng_buf& b, int64_t need) {
     return b.limit > 0 && b.size + need > b.limit;
 }
 
+template <class T> ENG_INLINE void load(const eng_buf& b, int64_t at, T& value) {
+    ENG_LIB(memcpy)(&value, b.data + at, sizeof(T));
+}
+
 // False where memory has run out, or the limit is reached; the thread is abandoned then.
 template <class T> ENG_INLINE bool append(ctx_t& c, eng_buf& b, const T& value, error_t limit) {
     constexpr int64_t n = slot_bytes<T>;

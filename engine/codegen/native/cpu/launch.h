@@ -35,18 +35,4 @@ ENG_INLINE int64_t row_down(const eng_launch* L, int64_t k, int64_t begin, int64
     return left < all ? left : all;
 }
 
-// Where threads begin that are not less than a bound (`more`: that are more), of those from `first`
-// to `stop`.
-template <bool more> ENG_INLINE int64_t from(int64_t first, int64_t stop, int64_t bound) {
-    if (bound >= stop) return stop;
-    const int64_t least = bound + more;
-    return least > first ? least : first;
-}
-// Where those end that are less than a bound (`equal`: that are not more).
-template <bool equal> ENG_INLINE int64_t up_to(int64_t first, int64_t stop, int64_t bound) {
-    if (bound >= stop) return stop;
-    const int64_t end = bound + equal;
-    return end > first ? end : first;
-}
-
 }  // namespace eng

@@ -25,6 +25,37 @@ template <class A> ENG_INLINE A wide(const unsigned char* args, int64_t offset, 
     return a;
 }
 
+// What threads in a row have of an array, each an element of its own: numbers in registers. It is
+// what the kernel takes for the array; `first` is the coordinate of the first thread.
+template <class A, class T> struct row_t : A {
+    T* numbers;
+    int64_t first;
+
+    ENG_MEMBER T& at(int64_t i) const { return numbers[i - first]; }
+    ENG_MEMBER T& at(int64_t, int64_t i) const { return numbers[i - first]; }
+    ENG_MEMBER T& at(int64_t, int64_t, int64_t i) const { return numbers[i - first]; }
+    ENG_MEMBER T& at(int64_t, int64_t, int64_t, int64_t i) const { return numbers[i - first]; }
+};
+template <class A, class T> ENG_INLINE row_t<A, T> row_of(const A& a, T* numbers, int64_t first) {
+    return row_t<A, T>{a, numbers, first};
+}
+
+// Reads the numbers of a row from memory, or writes them there, by as few instructions as can be.
+template <class T> struct alignas(sizeof(T) * WIDE < PIECE ? sizeof(T) * WIDE : PIECE) pieces_t {
+    T c[WIDE];
+};
+template <class T> ENG_INLINE void read_row(T* numbers, const T& from) {
+    const pieces_t<T> all = *reinterpret_cast<const pieces_t<T>*>(&from);
+    ENG_UNROLL
+    for (int j = 0; j < WIDE; ++j) numbers[j] = all.c[j];
+}
+template <class T> ENG_INLINE void write_row(T& to, const T* numbers) {
+    pieces_t<T> all;
+    ENG_UNROLL
+    for (int j = 0; j < WIDE; ++j) all.c[j] = numbers[j];
+    *reinterpret_cast<pieces_t<T>*>(&to) = all;
+}
+
 // Coordinates of thread k in a grid of A axes, of fewer than 2^31 threads.
 template <int A> ENG_INLINE void place(const eng_launch& L, int64_t k, int64_t* c) {
     uint32_t rest = uint32_t(k);

@@ -191,7 +191,9 @@ ENG_UPDATE(sub)
 // The same of an element that all threads of a warp may mean: it gets their sum at once. The value
 // before is not told.
 #ifdef ENG_ONE_BY_ONE
-template <class T> ENG_INLINE void add_even(T& p, T v) { atomic_t<T>::add(p, v); }
+template <int N, class T> ENG_INLINE void add_even(T* p, const T* v) {
+    for (int i = 0; i < N; ++i) atomic_t<T>::add(p[i], v[i]);
+}
 #else
 // The sum of the numbers of a warp, all threads of which come here.
 template <class T> ENG_INLINE T gather_warp(T v) {
@@ -200,31 +202,50 @@ template <class T> ENG_INLINE T gather_warp(T v) {
         v = update_t<T>::add(v, __shfl_xor_sync(0xffffffffu, v, apart));
     return v;
 }
-template <class T> ENG_INLINE void add_even(T& p, T v) {
-    const uint64_t at = reinterpret_cast<uint64_t>(&p);
+// Of N numbers that lie together, each of which one thread adds then.
+template <int N, class T> ENG_INLINE void add_even(T* p, const T* v) {
+    const uint64_t at = reinterpret_cast<uint64_t>(p);
     if (__activemask() != 0xffffffffu
         || !__all_sync(0xffffffffu, at == __shfl_sync(0xffffffffu, at, 0))) {
-        atomic_t<T>::add(p, v);
+        for (int i = 0; i < N; ++i) atomic_t<T>::add(p[i], v[i]);
         return;
     }
-    v = gather_warp(v);
-    if (threadIdx.x % 32 == 0) atomic_t<T>::add(p, v);
+    T sums[N];
+    ENG_UNROLL
+    for (int i = 0; i < N; ++i) sums[i] = v[i];
+    ENG_UNROLL
+    for (int apart = 16; apart; apart >>= 1) {
+        ENG_UNROLL
+        for (int i = 0; i < N; ++i)
+            sums[i] = update_t<T>::add(sums[i], __shfl_xor_sync(0xffffffffu, sums[i], apart));
+    }
+    const int thread = threadIdx.x % 32;
+    T mine = sums[0];
+    ENG_UNROLL
+    for (int i = 1; i < N; ++i) mine = thread == i ? sums[i] : mine;
+    if (thread < N) atomic_t<T>::add(p[thread], mine);
 }
 #endif
 template <class T> constexpr bool is_summed = false;  // what the device adds by itself
 template <> constexpr bool is_summed<float> = true;
 template <> constexpr bool is_summed<double> = true;
 
-template <class T> ENG_INLINE void add_shared(T& p, const T& v) {
-    if constexpr (is_summed<T>) add_even(p, v);
-    else atomic_t<T>::add(p, v);
+template <int N, class T> ENG_INLINE void add_shared_to(T* p, const T* v) {
+    if constexpr (is_summed<T> && N <= 16) {
+        add_even<N>(p, v);
+    } else {
+        for (int i = 0; i < N; ++i)
+            if constexpr (is_summed<T>) add_even<1>(p + i, v + i);
+            else atomic_t<T>::add(p[i], v[i]);
+    }
 }
+template <class T> ENG_INLINE void add_shared(T& p, const T& v) { add_shared_to<1>(&p, &v); }
 template <int N, class T> ENG_INLINE void add_shared(vec_t<N, T>& p, const vec_t<N, T>& v) {
-    for (int i = 0; i < N; ++i) add_shared(p.c[i], v.c[i]);
+    add_shared_to<N>(p.c, v.c);
 }
 template <int R, int C, class T>
 ENG_INLINE void add_shared(mat_t<R, C, T>& p, const mat_t<R, C, T>& v) {
-    for (int i = 0; i < R * C; ++i) add_shared(p.c[i], v.c[i]);
+    add_shared_to<R * C>(p.c, v.c);
 }
 template <class A, class T> ENG_INLINE void atomic_add_even(const A& a, T& p, const T& v) {
     if (is_own<A>) atomic_add(a, p, v);

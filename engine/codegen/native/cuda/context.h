@@ -13,13 +13,23 @@ struct frame_t {
     int64_t cap;
 };
 
+// Its words lie `step` bytes apart: those of a warp's threads in rows, so that what they save at once
+// lies together.
+struct stack_t : frame_t {
+    int64_t step;
+};
+constexpr int WORD = 4, WARP = 32;  // bytes, and threads
+ENG_INLINE stack_t stack_at(unsigned char* data, int64_t cap, int64_t step = WORD) {
+    return stack_t{{data, 0, cap}, step};
+}
+
 struct output_t {
     eng_messages to;
     int64_t thread;
 };
 
 struct ctx_t {
-    frame_t stack;
+    stack_t stack;
     frame_t journal;
     output_t output;
     int64_t beyond;
@@ -35,13 +45,18 @@ ENG_INLINE frame_t counted(const eng_frames& f, int64_t at) {
 }
 ENG_INLINE int64_t& in_use(const frame_t& f) { return reinterpret_cast<int64_t*>(f.data)[-1]; }
 
-// The stack of a CUDA thread, which has one for all threads that it runs.
-ENG_INLINE frame_t stack_of(const eng_launch& L, int64_t lane) {
-    return frame_t{L.stack.data + lane * L.stack.bytes, 0, L.stack.bytes - L.beyond};
+// The stack of a CUDA thread, which has one for all threads that it runs. Blocks are of whole warps,
+// unless one thread runs all.
+ENG_INLINE stack_t stack_of(const eng_launch& L, int64_t lane) {
+    const int64_t cap = L.stack.bytes - L.beyond;
+    if (L.in_order) return stack_at(L.stack.data, cap);
+    const int64_t in_warp = lane % WARP;
+    unsigned char* rows = L.stack.data + (lane - in_warp) * L.stack.bytes;
+    return stack_at(rows + in_warp * WORD, cap, WARP * WORD);
 }
 
 // READS: goes on from the journal of an earlier launch.
-template <bool READS> ENG_INLINE ctx_t enter(const eng_launch& L, int64_t k, const frame_t& stack) {
+template <bool READS> ENG_INLINE ctx_t enter(const eng_launch& L, int64_t k, const stack_t& stack) {
     ctx_t c{stack,    counted(L.journal, k - L.begin), {L.output, k}, L.beyond, error_none,
             L.claims, nullptr};
     if (READS && c.journal.data) c.journal.size = in_use(c.journal);
@@ -68,20 +83,47 @@ ENG_INLINE bool skips(const eng_launch& L, int64_t k) {
 // Frames are aligned to slots, which the compiler has to be told.
 ENG_INLINE void* slot(unsigned char* at) { return __builtin_assume_aligned(at, 8); }
 
-template <class T> ENG_INLINE bool append(ctx_t& c, frame_t& f, const T& value, error_t limit) {
+// Put a value into a frame, and take it out. Both places are multiples of 8.
+template <class T> ENG_INLINE void save(const frame_t& f, int64_t at, const T& value) {
+    memcpy(slot(f.data + at), &value, sizeof(T));
+}
+template <class T> ENG_INLINE void load(const frame_t& f, int64_t at, T& value) {
+    memcpy(&value, slot(f.data + at), sizeof(T));
+}
+
+// The same word by word.
+ENG_INLINE void* word(const stack_t& f, int64_t at) {
+    return __builtin_assume_aligned(f.data + at / WORD * f.step, WORD);
+}
+template <class T> ENG_INLINE void save(const stack_t& f, int64_t at, const T& value) {
+    const auto* from = reinterpret_cast<const unsigned char*>(&value);
+    constexpr int whole = sizeof(T) & ~uint64_t(WORD - 1), rest = sizeof(T) - whole;
+    ENG_UNROLL
+    for (int i = 0; i < whole; i += WORD) memcpy(word(f, at + i), from + i, WORD);
+    if constexpr (rest > 0) memcpy(word(f, at + whole), from + whole, rest);
+}
+template <class T> ENG_INLINE void load(const stack_t& f, int64_t at, T& value) {
+    auto* to = reinterpret_cast<unsigned char*>(&value);
+    constexpr int whole = sizeof(T) & ~uint64_t(WORD - 1), rest = sizeof(T) - whole;
+    ENG_UNROLL
+    for (int i = 0; i < whole; i += WORD) memcpy(to + i, word(f, at + i), WORD);
+    if constexpr (rest > 0) memcpy(to + whole, word(f, at + whole), rest);
+}
+
+template <class T, class F> ENG_INLINE bool append(ctx_t& c, F& f, const T& value, error_t limit) {
     constexpr int64_t n = slot_bytes<T>;
     if (f.size + n > f.cap) {
         c.error = limit;
         return false;
     }
-    memcpy(slot(f.data + f.size), &value, sizeof(T));
+    save(f, f.size, value);
     f.size += n;
     return true;
 }
 
 // What follows effects has room of its own. That it is not enough is an error that no other
 // launch can mend.
-template <class T> ENG_INLINE bool append_beyond(ctx_t& c, frame_t& f, const T& value) {
+template <class T> ENG_INLINE bool append_beyond(ctx_t& c, stack_t& f, const T& value) {
     f.cap += c.beyond;
     c.beyond = 0;
     c.error = error_none;
@@ -116,7 +158,7 @@ template <class T> ENG_INLINE T journal_read(ctx_t& c, int64_t pos) {
     T value{};
     const int64_t at = pos * 8;
     if (at >= 0 && at + slot_bytes<T> <= c.journal.size) {
-        memcpy(&value, slot(c.journal.data + at), sizeof(T));
+        load(c.journal, at, value);
     } else {
         c.error = error_journal;
     }
