@@ -9,6 +9,7 @@ runs some threads in a row, move several elements by one instruction.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from engine.classes import dataclass
@@ -24,6 +25,23 @@ WIDE = 4  # threads in a row, as `native/cuda/apart.h` has it
 SUFFIX = "_apart"
 
 
+# For each dimension the axis of the grid, or -1, and the least and the most that is added to the
+# coordinate.
+Box = tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Around:
+    """Where threads add to an array.
+
+    box: all of it. places: what is added to the coordinates of the dimensions before the last, with
+    the least and the most that is added to the last one there.
+    """
+
+    box: Box
+    places: tuple[tuple[tuple[int, ...], int, int], ...]
+
+
 @dataclass(frozen=True)
 class Apart:
     """What is known of launches whose arrays share no memory.
@@ -32,7 +50,8 @@ class Apart:
     that are its alone. sums: arrays that threads only add to, at constant places. wide: whether the
     kernel is so light that CUDA threads run several threads at once. rows: arrays of which each
     thread touches one element then, that of its coordinate along the last axis; for each dimension
-    before, the axis of the grid or -1, and what is added to the coordinate.
+    before, the axis of the grid or -1, and what is added to the coordinate. around: arrays of
+    floats to which threads only add, near their coordinates.
     """
 
     useful: bool = False
@@ -40,6 +59,7 @@ class Apart:
     sums: tuple[tuple[str, tuple[Place, ...]], ...] = ()
     wide: bool = False
     rows: tuple[tuple[str, Place], ...] = ()
+    around: tuple[tuple[str, Around], ...] = ()
 
 
 UNKNOWN = Apart()
@@ -58,6 +78,7 @@ class Form:
         self.own = known.own
         self.wide = wide
         self.rows = dict(known.rows) if wide else {}
+        self.around = dict(known.around) if wide else {}
         self.within = [] if e.guards is None else [flag(wide)]
         self.sums = Sums(e, Loops(sums=known.sums))
         self.facts = e.facts[id(e.fn)]
@@ -140,10 +161,15 @@ class Form:
         before, after = list[str](), list[str]()
         args = self.arguments()
         for k, (p, _) in enumerate(self.params):
+            numbers, row = f"own_{identifier(p.name)}", f"row_{identifier(p.name)}"
+            if p.name in self.around:
+                sums = _Sums(p, self.around[p.name], last)
+                before += sums.begin(numbers, row)
+                after += sums.end(numbers)
+                args[k] = row
             if p.name not in self.rows:
                 continue
             assert isinstance(p.type, ArrayType)
-            numbers, row = f"own_{identifier(p.name)}", f"row_{identifier(p.name)}"
             outer = [str(by) if axis < 0 else f"c[{axis}] + {by}" for axis, by in self.rows[p.name]]
             element = f"{local(p)}.at({', '.join([*outer, last])})"
             before += [
@@ -216,6 +242,47 @@ class Form:
     def pointers(self) -> list[str]:
         """Parameters that point to arrays. Of entry points: nothing else would be believed."""
         return [f"unsigned char* __restrict__ {_pointer(p)}" for p in self.pointed]
+
+
+class _Sums:
+    """What threads in a row add to an array around them, as text."""
+
+    def __init__(self, p: n.Var, around: Around, last: str) -> None:
+        self.p = p
+        self.around = around
+        self.last = last
+        *_, (_, self.low, high) = around.box
+        self.sizes = [1 + most - least for _, least, most in around.box[:-1]]
+        self.sizes.append(WIDE + high - self.low)
+
+    def begin(self, numbers: str, row: str) -> list[str]:
+        """Numbers that nothing was added to, and what the kernel takes for the array."""
+        *outer, _ = self.around.box
+        first = [self._at(axis, low) for axis, low, _ in outer]
+        first.append(f"{self.last} + {self.low}")
+        sizes = ", ".join(map(str, [math.prod(self.sizes), *self.sizes[1:]]))
+        return [
+            f"eng::around_t<float, {sizes}> {numbers};",
+            f"const auto {row} = {numbers}.of({local(self.p)}, {', '.join(first)});",
+        ]
+
+    def end(self, numbers: str) -> list[str]:
+        """Adds them to memory."""
+        out = []
+        *outer, _ = self.around.box
+        for places, low, high in self.around.places:
+            at, begin = list[str](), 0
+            for by, (axis, least, _), size in zip(places, outer, self.sizes, strict=False):
+                at.append(self._at(axis, by))
+                begin = begin * size + by - least
+            begin = begin * self.sizes[-1] + low - self.low
+            element = f"{local(self.p)}.at({', '.join([*at, self.last])})"
+            out.append(f"eng::add_row<{low}, {high}>({element}, {numbers}.numbers + {begin});")
+        return out
+
+    @staticmethod
+    def _at(axis: int, by: int) -> str:
+        return str(by) if axis < 0 else f"c[{axis}] + {by}"
 
 
 def pointed(fn: n.Function) -> list[tuple[n.Var, int]]:

@@ -77,14 +77,23 @@ def guards_of(fn: n.Function, facts: Mapping[int, Facts]) -> Guards | None:
     return Guards(tuple(tests), tuple(rows), found.needed(tests, rows), holds)
 
 
-def decides(guards: Guards, block: n.Block) -> bool:
-    """Whether threads that pass the guards run without a branch, and without a loop."""
-    known: dict[n.Var, bool] = dict(guards.holds)
+def straight(block: n.Block, guards: Guards | None) -> list[n.Stmt] | None:
+    """What threads that pass the guards run, one after the other.
+
+    None where branches are left, or loops.
+    """
+    holds = {} if guards is None else guards.holds
+    known: dict[n.Var, bool | None] = dict(holds)
+    out: list[n.Stmt] = []
 
     def value(a: n.Atom) -> bool | None:
-        return bool(a.value) if isinstance(a, n.Const) else known.get(a)
+        if isinstance(a, n.Const):
+            return bool(a.value)
+        return known.get(a, False if a.mutable else None)  # what was never assigned is false
 
     def let(s: n.Let) -> bool | None:
+        if s.dst in holds:
+            return holds[s.dst]
         if s.op == "lnot":
             found = value(s.args[0])
             return None if found is None else not found
@@ -100,15 +109,21 @@ def decides(guards: Guards, block: n.Block) -> bool:
                 found = value(s.cond)
                 if found is None or not look(s.then if found else s.orelse):
                     return False
-            elif s.NESTED:
+                continue
+            if s.NESTED:
                 return False
-            elif isinstance(s, n.Let) and s.dst not in known and not s.dst.mutable:
-                found = let(s)
-                if found is not None:
-                    known[s.dst] = found
+            out.append(s)
+            if isinstance(s, n.Return):
+                break
+            if isinstance(s, n.Let):
+                known[s.dst] = let(s)
+            elif isinstance(s, n.Set):
+                known[s.dst] = value(s.value)
+            else:
+                known.update((v, None) for v in n.defs_of(s))
         return True
 
-    return look(block)
+    return out if look(block) else None
 
 
 class _Needs:

@@ -41,13 +41,13 @@ def loops_of(fn: n.Function) -> Loops:
     sums, lanes = _sums(fn, arrays, facts.axes)
     loans = tuple((k, box) for k, some in arrays.items()
                   if (k in alone or {a.kind for a in some} == {"read"})
-                  and (box := _box(some)))  # fmt: skip
+                  and (box := box_of(some)))  # fmt: skip
     return Loops(free, alone & facts.written if free else frozenset(), sums, lanes, loans)
 
 
-def _box(accesses: Sequence[Access]) -> tuple[tuple[int, int, int], ...]:
+def box_of(accesses: Sequence[Access]) -> tuple[tuple[int, int, int], ...]:
     """What a thread touches of an array, around its coordinates; nothing where it may be more."""
-    places = [tuple(map(_index, a.index)) for a in accesses]
+    places = [tuple(map(place_of, a.index)) for a in accesses]
     out: list[tuple[int, int, int]] = []
     for some in zip(*places, strict=True):
         known = [x for x in some if x is not None]
@@ -84,7 +84,7 @@ def _added(accesses: Sequence[Access], axes: int) -> tuple[Place, ...]:
         return ()
     found: dict[Place, None] = {}
     for a in accesses:
-        place = tuple(map(_index, a.index))
+        place = tuple(map(place_of, a.index))
         known = tuple(x for x in place if x is not None)
         if len(known) < len(place) or any(axis == axes - 1 for axis, _ in known[:-1]):
             return ()
@@ -99,11 +99,11 @@ def alone_in(accesses: Sequence[Access], axes: int) -> bool:
     index = accesses[0].index
     if any(a.index != index or a.kind == "native" for a in accesses):
         return False
-    found = {None if x is None else x[0] for x in map(_index, index)}
+    found = {None if x is None else x[0] for x in map(place_of, index)}
     return axes > 0 and None not in found and found.issuperset(range(axes))
 
 
-def _index(v: Value | None) -> tuple[int, int] | None:
+def place_of(v: Value | None) -> tuple[int, int] | None:
     """An index as a coordinate of the thread, and a number to be added; None if it is otherwise."""
     return None if v is None or not all(map(_holds, v.needs)) else _place(v.form)
 

@@ -138,7 +138,7 @@ class Cuda(Backend):
     # ---- code
 
     def emit(self, fn: Function, symbol: str) -> str:
-        return cuda.emit(fn, symbol, known=apart.known_of(fn))
+        return cuda.emit(fn, symbol, known=apart.known_of(fn, self.arch))
 
     def compile(self, fns: Sequence[Function]) -> list[Entry]:
         version = self._version()
@@ -206,7 +206,7 @@ class Cuda(Backend):
         pointers = tuple(at for _, at in pointed(fn))
         notes = 8 * watch_words(len(places(fn)[1])) if fn.watch == "bounds" else 0
         made = Code(code, symbol, facts_of(fn)[id(fn)], frames_of(fn), bool(fn.adjoints),
-                    apart.known_of(fn), fights_of(fn), pointers, notes)  # fmt: skip
+                    apart.known_of(fn, self.arch), fights_of(fn), pointers, notes)  # fmt: skip
         return Entry(symbol, made)
 
     # What tests put others in place of: the compiler.

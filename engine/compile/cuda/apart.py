@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 
 from engine.ad.threads import Access, collect
 from engine.codegen.apart import UNKNOWN, Apart
 from engine.codegen.apart import WIDE as ROW
 from engine.codegen.facts import facts_of
-from engine.codegen.guards import decides, guards_of
-from engine.codegen.loops import Loops, Place
+from engine.codegen.guards import guards_of, straight
 from engine.codegen.outline import is_large, weight_of
 from engine.compile.backend import Entry
 from engine.compile.cpu.loops import alone_in, loops_of
+from engine.compile.cuda.rows import around_of, can_add_several, free_of, rows_of
 from engine.compile.threads import Placed
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, scalar_of
@@ -28,13 +27,12 @@ _JUMPING = frozenset(
     ["atan", "atan2", "cos", "erf", "erfcinv", "erfinv", "log", "log10", "log2", "mod", "pow",
      "sin", "tan"]
 )  # fmt: skip
-_PLAIN = ("add", "sub")
 _MOST = 2**31 - 1 - 65536  # threads that 32 bits count; see `eng::fits_int32`
 SMALL = 200  # operations of a kernel that has a form of its own for speed alone
 _KEPT = 256
 
 
-def known_of(fn: n.Function) -> Apart:
+def known_of(fn: n.Function, arch: str = "sm_90") -> Apart:
     """What is known of a kernel's launches whose arrays share no memory."""
     all_facts = facts_of(fn)
     facts = all_facts[id(fn)]
@@ -54,56 +52,32 @@ def known_of(fn: n.Function) -> Apart:
     sums = tuple((k, places) for k, places in loops.sums
                  if all(axis < 0 for place in places for axis, _ in place)
                  and scalar_of(kinds[k]).size >= 4)  # fmt: skip
-    elements = [t.element.size for k, t in kinds.items()
-                if k in facts.touched and isinstance(t, ArrayType)]  # fmt: skip
-    guards = guards_of(fn, all_facts)
-    straight = (
-        not any(s.NESTED for s in n.walk(fn.body)) if guards is None else decides(guards, fn.body)
-    )
-    rows = _rows(fn, loops, arrays, facts.axes)
-    # Threads of one CUDA thread run in ascending order.
-    wide = (
-        (loops.any_order or not fn.adjoints) and weight_of(fn) <= LIGHT
-        and straight and not facts.context
-        and all(size in _MOVED for size in elements)
-        and (len(rows) == len(arrays) or not _jumps(fn))
-        and any(alone_in(some, facts.axes) for some in arrays.values())
-    )  # fmt: skip
     # Threads and coordinates are counted in 32 bits, and no number is loaded twice.
     small = weight_of(fn) <= SMALL
-    return Apart(bool(own or sums or wide or small), own, sums, wide, rows if wide else ())
-
-
-def _rows(
-    fn: n.Function, loops: Loops, arrays: Mapping[str, Sequence[Access]], axes: int
-) -> tuple[tuple[str, Place], ...]:
-    """The arrays of which each thread touches one element, that of its last coordinate.
-
-    Where the kernel has it as an element, and does to it what can be done to a register.
-    """
-    spoiled = set[str]()
-    for s in n.walk(fn.body):
-        if isinstance(s, n.Let) and s.op == "shape":
-            continue
-        named = None
-        if isinstance(s, (n.Load, n.Store)) or (isinstance(s, n.Atomic) and s.kind in _PLAIN):
-            named = s.array
-        spoiled |= {
-            a.name
-            for a in n.uses_of(s)
-            if isinstance(a, n.Var) and isinstance(a.type, ArrayType) and a != named
-        }
-    found = []
-    for name, box in loops.loans:
-        *outer, last = box
-        kinds = {a.kind for a in arrays[name]}
-        if (
-            last == (axes - 1, 0, 0) and all(low == high for _, low, high in outer)
-            and not any(axis == axes - 1 for axis, _, _ in outer)
-            and kinds <= {"read", "store", "add", "take"} and name not in spoiled
-        ):  # fmt: skip
-            found.append((name, tuple((axis, low) for axis, low, _ in outer)))
-    return tuple(found)
+    narrow = Apart(bool(own or sums or small), own, sums)
+    elements = [t.element.size for k, t in kinds.items()
+                if k in facts.touched and isinstance(t, ArrayType)]  # fmt: skip
+    run = straight(fn.body, guards_of(fn, all_facts))
+    if run is None or facts.context or weight_of(fn) > LIGHT:
+        return narrow
+    summed = {k for k, _ in sums}
+    others = {k: some for k, some in arrays.items() if k not in summed}
+    free = free_of(fn, run)
+    rows = rows_of(loops, {k: some for k, some in others.items() if k in free}, facts.axes)
+    held = {k for k, _ in rows}
+    left = {k: some for k, some in others.items() if k in free and k not in held}
+    around = around_of(fn, left, facts.axes) if can_add_several(arch) else ()
+    held |= {k for k, _ in around}
+    # Threads of one CUDA thread run in ascending order.
+    wide = (
+        (loops.any_order or not fn.adjoints)
+        and all(size in _MOVED for size in elements)
+        and (held == others.keys() or not _jumps(fn))
+        and any(alone_in(some, facts.axes) for some in arrays.values())
+        and all(k in held or k not in facts.written or alone_in(some, facts.axes)
+                for k, some in others.items())
+    )  # fmt: skip
+    return Apart(True, own, sums, wide, rows, around) if wide else narrow
 
 
 def _jumps(fn: n.Function) -> bool:

@@ -42,7 +42,7 @@ static __device__ inline void run(const unsigned char* args, const eng_launch& L
     const auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
     const auto v_factor = eng::arg<eng::array_t<float,1>>(args, 24);
     alignas(8) unsigned char saved[8];
-    const eng::frame_t stack{saved, 0, 0};
+    const eng::stack_t stack = eng::stack_at(saved, 0);
     const int64_t step = eng::lanes();
     _Pragma("unroll 1")
     for (int64_t k = L.begin + eng::lane(); k < L.end; k += step) {
@@ -82,7 +82,7 @@ static __device__ inline void run(const unsigned char* args, const eng_launch& L
     const auto v_adj_x = eng::arg<eng::array_t<float,1>>(args, 48);
     const auto v_adj_factor = eng::arg<eng::array_t<float,1>>(args, 72);
     alignas(8) unsigned char saved[8];
-    const eng::frame_t stack{saved, 0, 0};
+    const eng::stack_t stack = eng::stack_at(saved, 0);
     const int64_t step = eng::lanes();
     _Pragma("unroll 1")
     for (int64_t k = L.end - 1 - eng::lane(); k >= L.begin; k -= step) {

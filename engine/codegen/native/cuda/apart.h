@@ -84,6 +84,62 @@ template <class T> ENG_INLINE bool is_blank(T x) {
     return reinterpret<word>(x) == reinterpret<word>(sum_t<T>::blank());
 }
 
+// What threads in a row add to elements around them: SIZE numbers in registers, whose dimensions
+// after the first have so many. Nothing was added to them yet, not even 0.
+template <class A, class T, int... SIZES> struct near_t;
+template <class T, int SIZE, int... SIZES> struct around_t {
+    T numbers[SIZE];
+
+    ENG_MEMBER around_t() {
+        ENG_UNROLL
+        for (int i = 0; i < SIZE; ++i) numbers[i] = sum_t<T>::blank();
+    }
+    // In place of an array, whose element at these coordinates is the first of them.
+    template <class A, class... I> ENG_MEMBER near_t<A, T, SIZES...> of(const A& a, I... first) {
+        return near_t<A, T, SIZES...>{a, numbers, {first...}};
+    }
+};
+template <class A, class T, int... SIZES> struct near_t : A {
+    T* numbers;
+    int64_t first[sizeof...(SIZES) + 1];
+
+    template <class... I> ENG_MEMBER T& at(I... index) const {
+        constexpr int sizes[] = {1, SIZES...};
+        const int64_t place[] = {index...};
+        int64_t found = 0;
+        ENG_UNROLL
+        for (int d = 0; d <= int(sizeof...(SIZES)); ++d)
+            found = found * sizes[d] + (place[d] - first[d]);
+        return numbers[found];
+    }
+};
+
+// Adds the sums of a row to memory. `to` is the element of the first thread, `numbers` what is
+// added to the elements from LOW before it to HIGH after that of the last one.
+template <int LOW, int HIGH> ENG_INLINE void add_row(float& to, const float* numbers) {
+    float* const at = &to;
+    const float* const own = numbers - LOW;
+    ENG_UNROLL
+    for (int j = LOW; j < WIDE + HIGH; ++j)
+        if (j < 0 || j >= WIDE) atomic_t<float>::add(at[j], own[j]);
+    if (LOW > 0 || HIGH < 0) {  // not all of them are meant
+        ENG_UNROLL
+        for (int j = 0; j < WIDE; ++j)
+            if (j >= LOW && j < WIDE + HIGH) atomic_t<float>::add(at[j], own[j]);
+        return;
+    }
+#if !defined(ENG_ONE_BY_ONE) && __CUDA_ARCH__ >= 900
+    asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "l"(__cvta_generic_to_global(at)), "f"(own[0]), "f"(own[1]), "f"(own[2]),
+                   "f"(own[3])
+                 : "memory");
+#else
+    ENG_UNROLL
+    for (int j = 0; j < WIDE; ++j) atomic_t<float>::add(at[j], own[j]);
+#endif
+}
+
 // Adds the numbers of all threads of a block, each of which comes here, to an element. What was not
 // touched, is not now.
 #ifdef ENG_ONE_BY_ONE
