@@ -11,6 +11,7 @@ from benchmarks.measuring import ALIKE
 from benchmarks.scaling import LINEAR, growth
 from benchmarks.targets import OURS, Target, faster, judge, slower_than
 
+GPU = "gpu:"  # begins the keys of reasons on GPUs
 REASONS = Path(__file__).resolve().parent / "reasons.json"
 
 Wanted = dict[tuple[str, str], tuple[Target, ...]]
@@ -55,9 +56,12 @@ def _forward(result: dict[str, Any]) -> dict[str, Any]:
 def judge_all(result: dict[str, Any], wanted: Wanted | None = None) -> None:
     """Writes into each pass what came of it: "targets", "verdict" and "reason".
 
-    wanted: the targets, by row and pass; None: those of the CPU.
+    wanted: the targets, by row and pass; None: those of the CPU. Reasons of others are those of
+    GPUs, whose keys say so.
     """
-    known = reasons() if wanted is None else {}
+    known = reasons()
+    if wanted is not None:
+        known = {k.removeprefix(GPU): why for k, why in known.items() if k.startswith(GPU)}
     wanted, forward = targets() if wanted is None else wanted, _forward(result)
     for row in result["rows"]:
         for one in row["passes"]:

@@ -160,6 +160,8 @@ class Form:
         last = f"c[{self.facts.axes - 1}]"
         before, after = list[str](), list[str]()
         args = self.arguments()
+        if self.around:
+            before.append(f"const eng::spot_t spot{{t, {last}, L.dim[{self.facts.axes - 1}]}};")
         for k, (p, _) in enumerate(self.params):
             numbers, row = f"own_{identifier(p.name)}", f"row_{identifier(p.name)}"
             if p.name in self.around:
@@ -277,7 +279,8 @@ class _Sums:
                 begin = begin * size + by - least
             begin = begin * self.sizes[-1] + low - self.low
             element = f"{local(self.p)}.at({', '.join([*at, self.last])})"
-            out.append(f"eng::add_row<{low}, {high}>({element}, {numbers}.numbers + {begin});")
+            given = f"{element}, {numbers}.numbers + {begin}, spot"
+            out.append(f"eng::add_row<{low}, {high}>({given});")
         return out
 
     @staticmethod

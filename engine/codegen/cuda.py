@@ -77,7 +77,7 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Apart = UNKNOW
     own where that is something.
     """
     e = Emitter(fn, CUDA, lines)
-    e.guards = guards_of(fn, e.facts) if known.wide else None
+    e.guards = guards_of(fn, e.facts, True) if known.wide else None
     forms = [Form(e)]
     if known.useful:
         forms.append(Form(e, known))

@@ -21,6 +21,7 @@ _NONE: _Held = frozenset()
 _Implied = tuple[_Held | None, _Held | None]
 _UNKNOWN: _Implied = (_NONE, _NONE)
 _UNSET: _Implied = (None, _NONE)  # what was never assigned is false
+_NEAR = 1 << 15  # what may be added to a coordinate
 _OTHER = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 _SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq"}
 # What is computed once for a row: it does no harm where no thread would.
@@ -29,10 +30,11 @@ _HOISTED = frozenset(["tid", "shape", "copy", "cast", "add", "sub", "mul", "min"
 
 @dataclass(frozen=True)
 class Test:
-    """The coordinate along the last axis has to be `op` (lt, le, gt, ge, eq) than `bound`."""
+    """The coordinate along the last axis, and `by`: `op` (lt, le, gt, ge, eq) than `bound`."""
 
     op: str
     bound: n.Atom
+    by: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,13 @@ class Guards:
     holds: Mapping[n.Var, bool]
 
 
-def guards_of(fn: n.Function, facts: Mapping[int, Facts]) -> Guards | None:
-    """The guards of a kernel; None where it has none of which loops can make use."""
+def guards_of(
+    fn: n.Function, facts: Mapping[int, Facts], rows_alone: bool = False
+) -> Guards | None:
+    """The guards of a kernel; None where it has none of which loops can make use.
+
+    rows_alone: guards that are the same for all threads of a row are of use, too.
+    """
     mine = facts[id(fn)]
     if mine.context or not mine.axes or LINEAR in mine.tids or fn.native is not None:
         return None
@@ -72,7 +79,7 @@ def guards_of(fn: n.Function, facts: Mapping[int, Facts]) -> Guards | None:
         else:
             continue
         holds[v] = value
-    if not tests:
+    if not (tests or (rows_alone and rows)):
         return None
     return Guards(tuple(tests), tuple(rows), found.needed(tests, rows), holds)
 
@@ -261,14 +268,28 @@ class _Hoist:
             return tid_part(s) != self.last
         return all(self.is_even(a) for a in s.args)
 
-    def _is_place(self, a: n.Atom) -> bool:
-        """Whether it is the coordinate along the last axis."""
+    def _place(self, a: n.Atom) -> int | None:
+        """What is added to the coordinate along the last axis; None where it is something else.
+
+        So little that nothing wraps: see `eng::fits`.
+        """
         s = self.defined.get(a) if isinstance(a, n.Var) else None
         if s is None or s.dst.type not in (INT32, INT64):
-            return False
+            return None
         if s.op == "tid":
-            return tid_part(s) == self.last
-        return s.op in ("copy", "cast") and self._is_place(s.args[0])
+            return 0 if tid_part(s) == self.last else None
+        if s.op in ("copy", "cast"):
+            return self._place(s.args[0])
+        if s.op not in ("add", "sub"):
+            return None
+        a, b = s.args
+        if s.op == "add" and isinstance(a, n.Const):
+            a, b = b, a
+        before = self._place(a)
+        if before is None or not isinstance(b, n.Const) or isinstance(a, n.Const):
+            return None
+        by = before + (int(b.value) if s.op == "add" else -int(b.value))
+        return by if abs(by) <= _NEAR else None
 
     def test(self, s: n.Let, value: bool) -> Test | None:
         """A comparison as a test; None where it is something else."""
@@ -276,9 +297,10 @@ class _Hoist:
             return None
         op = s.op if value else _OTHER.get(s.op, "")
         a, b = s.args
-        if not self._is_place(a):
+        if self._place(a) is None:
             a, b, op = b, a, _SWAPPED.get(op, "")
-        return Test(op, b) if op and self._is_place(a) and self.is_even(b) else None
+        by = self._place(a)
+        return Test(op, b, by) if op and by is not None and self.is_even(b) else None
 
     def needed(self, tests: list[Test], rows: list[_Literal]) -> tuple[n.Let, ...]:
         """The definitions of bounds and of what is tested for each row, in order."""

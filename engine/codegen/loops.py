@@ -145,7 +145,7 @@ def left_out_of(e: Emitter, guards: Guards) -> list[str]:
     body = Body(e, made)
     out = [line.strip() for line in body.write()]
     for t in guards.tests:
-        bound = f"int64_t({body.atom(t.bound)})"
+        bound = f"int64_t({body.atom(t.bound)})" + (f" - ({t.by})" if t.by else "")
         if t.op in ("gt", "ge", "eq"):
             out.append(f"first = eng::from<{flag(t.op == 'gt')}>(first, stop, {bound});")
         if t.op in ("lt", "le", "eq"):

@@ -150,6 +150,28 @@ def computed(x: F, lo: int, hi: int, y: F):
 
 
 @wp.kernel
+def beside(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if i + 2 < hi and lo <= i - 3 and 1 + (i - 1) < y.shape[0]:
+        y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def far_beside(x: F, lo: int, hi: int, y: F):
+    """What is added may wrap."""
+    i = wp.tid()
+    if i + 2147483000 < hi:
+        y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def taken_away(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if hi > 3 - i:
+        y[i] = x[i] * x[i]
+
+
+@wp.kernel
 def doubled(x: F, lo: int, hi: int, y: F):
     i = wp.tid()
     if 2 * i < hi:
@@ -292,13 +314,15 @@ def triangle(u: F2, lo: int, hi: int, out: F2):
 
 
 GUARDED = [early, twice, window, neither, equal, unequal, nested, positive, flagged, computed,
-           total, called, summed, wide, contrary, inner, triangle]  # fmt: skip
+           beside, total, called, summed, wide, contrary, inner, triangle]  # fmt: skip
 PLAIN = [
     changed,
     looped,
     otherwise,
     before,
     doubled,
+    far_beside,
+    taken_away,
     by_value,
     stops,
     unassigned,

@@ -40,6 +40,17 @@ class _Writer:
             return b.op("sub", self.m, const(self.r.randint(1, 9), INT32))
         return b.op("sub", b.op("shape", self.y, const(0, INT32)), const(2, INT32))
 
+    def beside(self, b: Builder) -> n.Atom:
+        """The thread's place, or one near it."""
+        if self.r.random() < 0.7:
+            return self.place
+        by = const(self.r.randint(-5, 5), INT32)
+        pair = [self.place, by]
+        if self.r.random() < 0.5:
+            return b.op("sub", *pair)
+        self.r.shuffle(pair)
+        return b.op("add", *pair)
+
     def cond(self, b: Builder, depth: int = 0) -> n.Atom:
         kind = self.r.random()
         if depth < 2 and kind < 0.2:
@@ -53,7 +64,7 @@ class _Writer:
             return b.op("gt", b.load(self.x, [self.place], [], FLOAT32), const(0.0, FLOAT32))
         if kind < 0.55:
             return b.op("lt", self.m, const(5, INT32))
-        pair = [self.place, self.bound(b)]
+        pair = [self.beside(b), self.bound(b)]
         if self.r.random() < 0.15:
             pair = [b.op("cast", a, result=INT64) for a in pair]
         self.r.shuffle(pair)

@@ -57,7 +57,7 @@ def known_of(fn: n.Function, arch: str = "sm_90") -> Apart:
     narrow = Apart(bool(own or sums or small), own, sums)
     elements = [t.element.size for k, t in kinds.items()
                 if k in facts.touched and isinstance(t, ArrayType)]  # fmt: skip
-    run = straight(fn.body, guards_of(fn, all_facts))
+    run = straight(fn.body, guards_of(fn, all_facts, True))
     if run is None or facts.context or weight_of(fn) > LIGHT:
         return narrow
     summed = {k for k, _ in sums}

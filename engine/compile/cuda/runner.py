@@ -178,6 +178,11 @@ def restless_of(
     return restless(entry.threads, dim, args, _won(entry, dim, args, journal))
 
 
+def is_many(count: int, at_once: int) -> bool:
+    """Whether a GPU has enough to do where CUDA threads run several threads each."""
+    return count >= at_once
+
+
 def too_large(code: Code, dim: tuple[int, ...], end: int) -> bool:
     """Whether the indices of threads are more than the kernel can count."""
     axes = dim[: code.facts.axes]
@@ -264,7 +269,8 @@ class Run:
             filled = self.gpu.properties.sm_count * (_PER_SM // block)
             if code.apart.sums:  # each block adds to memory once
                 blocks = min(blocks, filled)
-            if self.form == apart.WIDE and count >= filled * block and not self.one_block:
+            rows = self.form == apart.WIDE and not self.one_block
+            if rows and is_many(count, filled * block):
                 self.state.wide, count = 1, -(-count // WIDE)
         blocks = min(blocks, -(-count // block))
         function = self.backend.function(code, suffix)

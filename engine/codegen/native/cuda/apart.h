@@ -114,30 +114,69 @@ template <class A, class T, int... SIZES> struct near_t : A {
     }
 };
 
+// Where a row lies: the number of its first thread, the coordinate of that along the last axis, and
+// how many threads there are along it.
+struct spot_t {
+    uint32_t thread;
+    int64_t at, extent;
+};
+
+// What rows beside this one add to elements of it, and it to theirs, goes to who has the element.
+// Tells whether there is a row before it, and one after it. Rows that are not told add to memory.
+template <int LOW, int HIGH> ENG_INLINE void exchange(float* own, const spot_t& s, bool& before,
+                                                      bool& after) {
+    before = after = false;
+#ifndef ENG_ONE_BY_ONE
+    constexpr unsigned all = 0xffffffffu;
+    if ((LOW == 0 && HIGH == 0) || LOW < -WIDE || HIGH > WIDE || __activemask() != all) return;
+    const unsigned in_warp = threadIdx.x % 32;
+    // Threads of a warp may be in other turns of the loop.
+    const uint32_t left = __shfl_up_sync(all, s.thread, 1);
+    const uint32_t right = __shfl_down_sync(all, s.thread, 1);
+    before = in_warp > 0 && left + WIDE == s.thread && s.at > 0;
+    after = in_warp < 31 && s.thread + WIDE == right && s.at + WIDE < s.extent;
+    ENG_UNROLL
+    for (int j = 0; j < HIGH; ++j) {
+        const float more = __shfl_up_sync(all, own[WIDE + j], 1);
+        if (before) own[j] += more;
+    }
+    ENG_UNROLL
+    for (int j = LOW; j < 0; ++j) {
+        const float more = __shfl_down_sync(all, own[j], 1);
+        if (after) own[WIDE + j] += more;
+    }
+#endif
+}
+
 // Adds the sums of a row to memory. `to` is the element of the first thread, `numbers` what is
 // added to the elements from LOW before it to HIGH after that of the last one.
-template <int LOW, int HIGH> ENG_INLINE void add_row(float& to, const float* numbers) {
+template <int LOW, int HIGH>
+ENG_INLINE void add_row(float& to, float* numbers, const spot_t& spot) {
     float* const at = &to;
-    const float* const own = numbers - LOW;
-    ENG_UNROLL
-    for (int j = LOW; j < WIDE + HIGH; ++j)
-        if (j < 0 || j >= WIDE) atomic_t<float>::add(at[j], own[j]);
-    if (LOW > 0 || HIGH < 0) {  // not all of them are meant
+    float* const own = numbers - LOW;
+    if constexpr (LOW > 0 || HIGH < 0) {  // not all of the row is meant
         ENG_UNROLL
-        for (int j = 0; j < WIDE; ++j)
-            if (j >= LOW && j < WIDE + HIGH) atomic_t<float>::add(at[j], own[j]);
-        return;
-    }
+        for (int j = LOW; j < WIDE + HIGH; ++j) atomic_t<float>::add(at[j], own[j]);
+    } else {
+        bool before, after;
+        exchange<LOW, HIGH>(own, spot, before, after);
+        ENG_UNROLL
+        for (int j = LOW; j < 0; ++j)
+            if (!before) atomic_t<float>::add(at[j], own[j]);
+        ENG_UNROLL
+        for (int j = WIDE; j < WIDE + HIGH; ++j)
+            if (!after) atomic_t<float>::add(at[j], own[j]);
 #if !defined(ENG_ONE_BY_ONE) && __CUDA_ARCH__ >= 900
-    asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};"
-                 :
-                 : "l"(__cvta_generic_to_global(at)), "f"(own[0]), "f"(own[1]), "f"(own[2]),
-                   "f"(own[3])
-                 : "memory");
+        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};"
+                     :
+                     : "l"(__cvta_generic_to_global(at)), "f"(own[0]), "f"(own[1]), "f"(own[2]),
+                       "f"(own[3])
+                     : "memory");
 #else
-    ENG_UNROLL
-    for (int j = 0; j < WIDE; ++j) atomic_t<float>::add(at[j], own[j]);
+        ENG_UNROLL
+        for (int j = 0; j < WIDE; ++j) atomic_t<float>::add(at[j], own[j]);
 #endif
+    }
 }
 
 // Adds the numbers of all threads of a block, each of which comes here, to an element. What was not
