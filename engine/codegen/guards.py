@@ -286,9 +286,9 @@ class _Hoist:
         if s.op == "add" and isinstance(a, n.Const):
             a, b = b, a
         before = self._place(a)
-        if before is None or not isinstance(b, n.Const) or isinstance(a, n.Const):
+        if before is None or not (isinstance(b, n.Const) and isinstance(b.value, int)):
             return None
-        by = before + (int(b.value) if s.op == "add" else -int(b.value))
+        by = before + b.value if s.op == "add" else before - b.value
         return by if abs(by) <= _NEAR else None
 
     def test(self, s: n.Let, value: bool) -> Test | None:
