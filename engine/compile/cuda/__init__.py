@@ -73,6 +73,15 @@ class Code:
         return LINEAR in self.facts.tids
 
 
+def _keep(code: bytes, symbols: dict[str, str]) -> None:
+    """Puts machine code into the cache, and what is in it by keys."""
+    cache = open_cache()
+    with contextlib.suppress(OSError), cache.workspace() as folder:
+        built = folder / "kernels.cubin"
+        built.write_bytes(code)
+        cache.add(built, symbols)
+
+
 class Cuda(Backend):
     """One GPU, or an architecture to compile for.
 
@@ -179,11 +188,7 @@ class Cuda(Backend):
             if not todo:
                 return
             symbols = {key: self._symbol(key, fn) for key, (fn, _) in todo.items()}
-            code = self._run_compiler(todo)
-            with contextlib.suppress(OSError), cache.workspace() as folder:
-                built = folder / "kernels.cubin"
-                built.write_bytes(code)
-                cache.add(built, symbols)
+            _keep(self._run_compiler(todo), symbols)
 
     def _run_compiler(self, todo: dict[str, tuple[Function, str]]) -> bytes:
         symbols = {key: self._symbol(key, fn) for key, (fn, _) in todo.items()}
@@ -238,12 +243,25 @@ class Cuda(Backend):
         """A kernel of the package's own."""
         found = self._helpers.get(symbol)
         if found is None:
-            code, said = self._compiled(headers.in_one(headers.CUDA, header))
-            assert code, said
+            code = self._helpers_code(header)
             with self._lock:
                 module = self._modules[code] = self._modules.get(code) or self.gpu.load(code)
                 found = self._helpers[symbol] = self.gpu.function(module, symbol)
         return found
+
+    def _helpers_code(self, header: str) -> bytes:
+        """Machine code of a header's kernels, which other processes find."""
+        text = headers.in_one(headers.CUDA, header)
+        key = self._key(text, self._version())
+        stored = open_cache().find(key) if self.keeps else None
+        with contextlib.suppress(OSError):  # gone since
+            if stored is not None:
+                return Path(stored.path).read_bytes()
+        code, said = self._compiled(text)
+        assert code, said
+        if self.keeps:
+            _keep(code, {key: header})
+        return code
 
     # ---- memory
 

@@ -209,3 +209,18 @@ def test_machine_code_is_kept_for_other_processes(tmp_path: Any, monkeypatch: An
     assert not Cuda().is_cached(fn)
     with pytest.raises(AssertionError, match="was called"):
         Cuda().compile([fn])
+
+
+def test_kernels_of_the_package_are_kept_for_other_processes(
+    tmp_path: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("ENGINE_CACHE_DIR", str(tmp_path / "cache"))
+    first = Cuda()._helpers_code("copies.h")
+
+    def gives_up(*_: Any) -> Any:
+        raise AssertionError("the compiler was called")
+
+    monkeypatch.setattr(nvrtc, "compile_program", gives_up)
+    assert Cuda()._helpers_code("copies.h") == first
+    with pytest.raises(AssertionError, match="was called"):
+        Cuda("sm_80")._helpers_code("copies.h")
