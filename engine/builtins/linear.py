@@ -55,9 +55,10 @@ def vector_op(
 
 def dot(a: Any, b: Any) -> Any:
     """The sum of products of two flat arrays, from left to right."""
-    out = a[0] * b[0]
-    for x, y in zip(a[1:], b[1:], strict=True):
-        out = out + x * y
+    products = a * b
+    out = products[0]
+    for k in range(1, len(products)):
+        out = out + products[k]
     return out
 
 

@@ -40,6 +40,11 @@ def _shape(t: Type) -> tuple[int, ...]:
     return shape_of(t)
 
 
+def _constructed(t: Type, *parts: Any) -> Any:
+    found, shape = np.array(parts, scalar_of(t).numpy), _shape(t)
+    return found if len(shape) == 1 else found.reshape(shape)
+
+
 # Copies and casts.
 
 
@@ -100,7 +105,7 @@ register(
         doc="construct<T>(a, b, ...): a vector or matrix from its components, row by row.",
         infer=i.explicit,
         c=lambda types, result: _explicit("construct", types, result),
-        numpy=lambda t, *parts: np.array(parts, scalar_of(t).numpy).reshape(_shape(t)),
+        numpy=_constructed,
         derivative=Vjp(_construct_rule, "general", _construct_jvp),
         explicit=True,
         domain=Domain((_LINE,)),

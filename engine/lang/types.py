@@ -38,6 +38,9 @@ def _bfloat16() -> np.dtype[Any]:
     return out
 
 
+_DTYPES: dict[str, np.dtype[Any]] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class ScalarType:
     """One number. `kind` is b (bool), i (signed), u (unsigned) or f (float)."""
@@ -57,9 +60,11 @@ class ScalarType:
     @property
     def numpy(self) -> np.dtype[Any]:
         """The NumPy dtype. Raises LaunchError (E112) for bfloat16 without ml_dtypes."""
-        if self.name == "bfloat16":
-            return _bfloat16()
-        return np.dtype(self.name)
+        found = _DTYPES.get(self.name)
+        if found is None:
+            found = _bfloat16() if self.name == "bfloat16" else np.dtype(self.name)
+            _DTYPES[self.name] = found
+        return found
 
 
 @dataclass(frozen=True, slots=True)
