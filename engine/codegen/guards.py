@@ -300,7 +300,10 @@ class _Hoist:
         if self._place(a) is None:
             a, b, op = b, a, _SWAPPED.get(op, "")
         by = self._place(a)
-        return Test(op, b, by) if op and by is not None and self.is_even(b) else None
+        if not op or by is None or not self.is_even(b):
+            return None
+        # What is taken from a bound of 64 bits instead may wrap.
+        return Test(op, b, by) if by == 0 or b.type == INT32 else None
 
     def needed(self, tests: list[Test], rows: list[_Literal]) -> tuple[n.Let, ...]:
         """The definitions of bounds and of what is tested for each row, in order."""

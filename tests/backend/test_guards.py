@@ -288,6 +288,32 @@ def wide(x: F, lo: int, hi: int, y: F):
 
 
 @wp.kernel
+def wide_beside(x: F, lo: int, hi: int, y: F):
+    """A bound that may be an end of int64."""
+    i = wp.tid()
+    below = wp.int64(hi) * wp.int64(4294967296)
+    if wp.int64(i) + wp.int64(1) < below or wp.int64(i) - wp.int64(2) >= below + wp.int64(
+        4294967295
+    ):
+        y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def wide_early(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if wp.int64(i) - wp.int64(1) >= wp.int64(hi) * wp.int64(4294967296) + wp.int64(4294967295):
+        return
+    y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def wide_late(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if wp.int64(i) + wp.int64(1) < wp.int64(hi) * wp.int64(4294967296):
+        y[i] = x[i] * x[i]
+
+
+@wp.kernel
 def contrary(x: F, lo: int, hi: int, y: F):
     i = wp.tid()
     if i < hi:
@@ -323,6 +349,9 @@ PLAIN = [
     doubled,
     far_beside,
     taken_away,
+    wide_beside,
+    wide_early,
+    wide_late,
     by_value,
     stops,
     unassigned,

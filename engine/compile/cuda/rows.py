@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from engine.ad.threads import Access
 from engine.codegen.apart import WIDE, Around
@@ -84,6 +85,9 @@ def around_of(
             *outer, last = (place for x in a.index if (place := place_of(x)))
             ends.setdefault(tuple(by for _, by in outer), []).append(last[1])
         places = tuple((outer, min(by), max(by)) for outer, by in ends.items())
+        # Nothing is added to elements between that no thread means, not even 0: devices flush them.
+        if any(b - a > WIDE for by in ends.values() for a, b in pairwise(sorted(by))):
+            continue
         if sum(WIDE + high - low for _, low, high in places) <= _MOST:
             found.append((name, Around(box, places)))
     return tuple(found)

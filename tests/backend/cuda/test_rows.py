@@ -122,6 +122,14 @@ def far(x: F, y: F):
 
 
 @wp.kernel
+def astride(x: F, y: F):
+    """No element between is left out."""
+    i = wp.tid()
+    if i >= 3 and i < x.shape[0] - 5:
+        y[i] = x[i - 3] - x[i + 5] * x[i + 1]
+
+
+@wp.kernel
 def beyond(x: F, y: F):
     """Only what lies behind the threads' own elements."""
     i = wp.tid()
@@ -236,7 +244,8 @@ CASES: list[tuple[Callable[[int], Any], bool, bool]] = [
     (grid(numbered, axes=3), True, True),
     (flat(looked_up, lambda n: some(3)), False, False),
     (flat(neighbours), True, True),
-    (flat(far), True, True),
+    (flat(far), True, False),
+    (flat(astride), True, True),
     (flat(beyond), True, True),
     (grid(corners), False, False),
     (grid(boxes, axes=3), True, True),
