@@ -201,8 +201,8 @@ def _sum(size: int) -> Ready:
 
 def _maximum(size: int) -> Ready:
     f = cupy.ReductionKernel(
-        "float32 x", "float32 y", "sinf(x) * expf(x) + sqrtf(x + 2.0f)", "a > b ? a : b", "y = a",
-        "-1000.0f", "highest",
+        "float32 of", "float32 most",  # names that no function has in its own: CuPy puts others there
+        "sinf(of) * expf(of) + sqrtf(of + 2.0f)", "a > b ? a : b", "most = a", "-1000.0f", "highest",
     )  # fmt: skip
     (x,) = _on_gpu(values(size))
     out = cupy.zeros((), np.float32)

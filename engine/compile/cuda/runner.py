@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 BLOCK = 256  # CUDA threads of a block
 _LARGEST_BLOCK = 1024
+FEW = 4096  # threads whose launch takes one form whatever it is given
 _MOST_BLOCKS = 1 << 30
 _LARGEST = 2**31 - 1 - 65536  # threads along an axis; see `eng::fits_int32`
 FIRST = 1024  # bytes of frames whose size is a guess, at first
@@ -211,12 +212,13 @@ class Run:
         self.block = ctypes.create_string_buffer(args, max(len(args), 8))
         self.count = end - begin
         self.limits = limits
-        seen = entry.code.apart.useful and begin == 0
+        asked = entry.in_order()
+        followed = journal is not None and journal.in_order
+        # To look how arrays lie takes longer than a few threads gain by it.
+        seen = code.apart.useful and begin == 0 and (asked or followed or self.count >= FEW)
         self.form = apart.form_of(entry, dim, args) if seen else apart.ANY
         sizes = (ctypes.c_int64 * 4)(*dim, *[1] * (4 - len(dim)))
         self.state = Launch(sizes, len(dim), begin, end, backend.scratch)
-        asked = entry.in_order()
-        followed = journal is not None and journal.in_order
         self.won = _won(entry, dim, args, journal)
         if self.count > 1:
             if code.is_adjoint and entry.threads is not None and not followed:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cuda import apart
+from engine.compile.cuda import apart, runner
 from tests.backend.cuda.emulated import PLACES, place
 
 MANY = 600_003  # threads that fill a device; the emulated one has 8192 at once
@@ -182,6 +182,15 @@ def test_neighbours_in_a_grid(forms: Any, shape: tuple[int, int]) -> None:
     assert apart.ANY not in {form for _, form in forms}
     wp.launch(sides, dim=shape, inputs=[a], outputs=[a])  # one array, in any order of threads
     assert forms[-1][1] == apart.ANY
+
+
+def test_few_threads_are_not_looked_at(forms: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(runner, "FEW", 100)
+    for n in (99, 100):
+        a, b, c = (floats(np.ones(n)) for _ in range(3))
+        wp.launch(saxpy, dim=n, inputs=[0.5, a, b], outputs=[c])
+        assert (c.numpy() == 1.5).all()
+    assert len(forms) == 1
 
 
 @wp.kernel

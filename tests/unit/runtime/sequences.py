@@ -146,7 +146,7 @@ def overwriting(n: int) -> Program:
         with tape:
             for _ in range(2):
                 wp.launch(scale, n, [x, y, 2.0])
-                wp.launch(scale, n, [y, x, 0.5])
+                wp.launch(scale, n, [y, x, 0.2])  # so that nothing grows
                 wp.launch(in_place, n, [x])
                 wp.launch(turns, n, [x, y, 5])
             wp.launch(total, n, [y, loss])
