@@ -200,9 +200,10 @@ def _sum(size: int) -> Ready:
 
 
 def _maximum(size: int) -> Ready:
+    # CuPy puts its own names in place of the parameters', in whatever has these in it (`expf`).
     f = cupy.ReductionKernel(
-        "float32 of", "float32 most",  # names that no function has in its own: CuPy puts others there
-        "sinf(of) * expf(of) + sqrtf(of + 2.0f)", "a > b ? a : b", "most = a", "-1000.0f", "highest",
+        "float32 of", "float32 most", "sinf(of) * expf(of) + sqrtf(of + 2.0f)", "a > b ? a : b",
+        "most = a", "-1000.0f", "highest",
     )  # fmt: skip
     (x,) = _on_gpu(values(size))
     out = cupy.zeros((), np.float32)
