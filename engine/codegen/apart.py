@@ -16,7 +16,7 @@ from engine.classes import dataclass
 from engine.codegen.cstyle import Emitter
 from engine.codegen.facts import LINEAR, facts_of, touched_arrays
 from engine.codegen.layout import arg_offsets
-from engine.codegen.loops import Loops, Place, Sums, left_out_of
+from engine.codegen.loops import Loops, Place, Sums, coordinate, left_out_of
 from engine.codegen.spelling import flag, identifier, local
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType
@@ -63,6 +63,7 @@ class Apart:
 
 
 UNKNOWN = Apart()
+_NAMES = {d: f"c[{d}]" for d in range(4)}  # what rows call the coordinates
 # Such launches have all threads of a grid, fewer than 2^31 - 2^16.
 _COUNTED = (
     "    const uint32_t end = uint32_t(L.end), step = uint32_t(eng::lanes());",
@@ -172,7 +173,7 @@ class Form:
             if p.name not in self.rows:
                 continue
             assert isinstance(p.type, ArrayType)
-            outer = [str(by) if axis < 0 else f"c[{axis}] + {by}" for axis, by in self.rows[p.name]]
+            outer = [coordinate(axis, by, _NAMES) for axis, by in self.rows[p.name]]
             element = f"{local(p)}.at({', '.join([*outer, last])})"
             before += [
                 f"{self.e.type(p.type.element)} {numbers}[eng::WIDE];",
@@ -201,21 +202,17 @@ class Form:
         several = self._at_once()
         rows = [f"int64_t c[{axes}];", f"eng::place<{axes}>(L, from, c);",
                 f"c[{axes - 1}] &= ~int64_t(eng::WIDE - 1);"]  # fmt: skip
-        if self.e.guards is not None:
+        if self.e.guards is not None or axes == 1:
             last = f"c[{axes - 1}]"
-            rows += [f"const int64_t k{d} = c[{d}];" for d in range(axes - 1)]
-            rows.append(f"int64_t first = {last}, stop = first + eng::WIDE;")
-            rows += ["if (stop > end) stop = end;"] * (axes == 1)
-            rows += left_out_of(self.e, self.e.guards)
-            rest = (
-                f"for (int64_t j = first - {last}; j < stop - {last}; ++j) {{ {' '.join(thread)} }}"
-            )
+            ends = f"int64_t first = {last}, stop = first + eng::WIDE;"
+            rows += [ends, *["if (stop > end) stop = end;"] * (axes == 1)]
+            if self.e.guards is not None:
+                rows += [f"const int64_t k{d} = c[{d}];" for d in range(axes - 1)]
+                rows += left_out_of(self.e, self.e.guards)
+            begin, some = f"int64_t j = first - {last}", " ".join(thread)
             rows += ["if (stop - first == eng::WIDE) {", *(f"    {s}" for s in several),
-                     "} else {", '    _Pragma("unroll 1")', f"    {rest}", "}"]  # fmt: skip
-        elif axes == 1:
-            rest = f"for (int64_t j = 0; from + j < end; ++j) {{ {' '.join(thread)} }}"
-            rows += ["if (from + eng::WIDE <= end) {", *(f"    {s}" for s in several),
-                     "} else {", '    _Pragma("unroll 1")', f"    {rest}", "}"]  # fmt: skip
+                     "} else {", '    _Pragma("unroll 1")',
+                     f"    for ({begin}; j < stop - {last}; ++j) {{ {some} }}", "}"]  # fmt: skip
         else:
             rows += several
         return [
@@ -260,8 +257,8 @@ class _Sums:
     def begin(self, numbers: str, row: str) -> list[str]:
         """Numbers that nothing was added to, and what the kernel takes for the array."""
         *outer, _ = self.around.box
-        first = [self._at(axis, low) for axis, low, _ in outer]
-        first.append(f"{self.last} + {self.low}")
+        first = [coordinate(axis, low, _NAMES) for axis, low, _ in outer]
+        first.append(f"{self.last} + ({self.low})")
         sizes = ", ".join(map(str, [math.prod(self.sizes), *self.sizes[1:]]))
         return [
             f"eng::around_t<float, {sizes}> {numbers};",
@@ -275,17 +272,13 @@ class _Sums:
         for places, low, high in self.around.places:
             at, begin = list[str](), 0
             for by, (axis, least, _), size in zip(places, outer, self.sizes, strict=False):
-                at.append(self._at(axis, by))
+                at.append(coordinate(axis, by, _NAMES))
                 begin = begin * size + by - least
             begin = begin * self.sizes[-1] + low - self.low
             element = f"{local(self.p)}.at({', '.join([*at, self.last])})"
             given = f"{element}, {numbers}.numbers + {begin}, spot"
             out.append(f"eng::add_row<{low}, {high}>({given});")
         return out
-
-    @staticmethod
-    def _at(axis: int, by: int) -> str:
-        return str(by) if axis < 0 else f"c[{axis}] + {by}"
 
 
 def pointed(fn: n.Function) -> list[tuple[n.Var, int]]:

@@ -30,7 +30,7 @@ _HOISTED = frozenset(["tid", "shape", "copy", "cast", "add", "sub", "mul", "min"
 
 @dataclass(frozen=True)
 class Test:
-    """The coordinate along the last axis, and `by`: `op` (lt, le, gt, ge, eq) than `bound`."""
+    """The coordinate along the last axis plus `by` is `op` (lt, le, gt, ge, eq) than `bound`."""
 
     op: str
     bound: n.Atom
@@ -110,18 +110,20 @@ def straight(block: n.Block, guards: Guards | None) -> list[n.Stmt] | None:
             return decisive if decisive in both else None if None in both else not decisive
         return value(s.args[0]) if s.op == "copy" else None
 
-    def look(block: n.Block) -> bool:
+    def look(block: n.Block) -> bool | None:
+        """Whether the thread goes on after the block; None where that is not known."""
         for s in block:
             if isinstance(s, n.If):
                 found = value(s.cond)
-                if found is None or not look(s.then if found else s.orelse):
-                    return False
+                goes_on = None if found is None else look(s.then if found else s.orelse)
+                if not goes_on:
+                    return goes_on
                 continue
             if s.NESTED:
-                return False
+                return None
             out.append(s)
             if isinstance(s, n.Return):
-                break
+                return False
             if isinstance(s, n.Let):
                 known[s.dst] = let(s)
             elif isinstance(s, n.Set):
@@ -130,7 +132,7 @@ def straight(block: n.Block, guards: Guards | None) -> list[n.Stmt] | None:
                 known.update((v, None) for v in n.defs_of(s))
         return True
 
-    return out if look(block) else None
+    return None if look(block) is None else out
 
 
 class _Needs:

@@ -1,8 +1,8 @@
-"""The loop over the threads of a launch on the CPU, as text."""
+"""The loop over the threads of a launch on the CPU, as text; and what GPUs take of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engine.classes import dataclass
 from engine.codegen import beforehand
@@ -229,7 +229,7 @@ class Sums:
         given = ", ".join(f"int64_t i{d}" for d in range(len(places[0])))
         out.append(f"    ENG_MEMBER {_element(p)}& at({given}) const {{")
         for k, place in enumerate(places[:-1]):
-            test = " && ".join(f"i{d} == {_text(a, by)}" for d, (a, by) in enumerate(place))
+            test = " && ".join(f"i{d} == {coordinate(a, by)}" for d, (a, by) in enumerate(place))
             out.append(f"        if ({test}) return own[{k}];")
         return [*out, f"        return own[{len(places) - 1}];", "    }", "};"]
 
@@ -318,7 +318,8 @@ def _lane(p: n.Var) -> str:
     return f"lane_{identifier(p.name)}"
 
 
-def _text(axis: int, by: int, names: dict[int, str] | None = None) -> str:
+def coordinate(axis: int, by: int, names: Mapping[int, str] | None = None) -> str:
+    """A thread's coordinate along an axis (of -1: 0), and a number added to it, as text."""
     if axis < 0:
         return str(by)
     name = (names or {}).get(axis, f"k{axis}")
@@ -327,4 +328,4 @@ def _text(axis: int, by: int, names: dict[int, str] | None = None) -> str:
 
 def _at(p: n.Var, place: Place, names: dict[int, str] | None = None) -> str:
     """The element at a place."""
-    return f"{local(p)}.at({', '.join(_text(a, by, names) for a, by in place)})"
+    return f"{local(p)}.at({', '.join(coordinate(a, by, names) for a, by in place)})"

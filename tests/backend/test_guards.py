@@ -165,6 +165,21 @@ def far_beside(x: F, lo: int, hi: int, y: F):
 
 
 @wp.kernel
+def near_beside(x: F, lo: int, hi: int, y: F):
+    """As far as may be, and a step beyond that."""
+    i = wp.tid()
+    if i + 32768 < hi or i - 32769 >= hi or (i + 32767) + 2 < lo:
+        y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def near_enough(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if (i - 32767) - 1 < lo and i + 32768 > hi:
+        y[i] = x[i] * x[i]
+
+
+@wp.kernel
 def taken_away(x: F, lo: int, hi: int, y: F):
     i = wp.tid()
     if hi > 3 - i:
@@ -340,7 +355,7 @@ def triangle(u: F2, lo: int, hi: int, out: F2):
 
 
 GUARDED = [early, twice, window, neither, equal, unequal, nested, positive, flagged, computed,
-           beside, total, called, summed, wide, contrary, inner, triangle]  # fmt: skip
+           beside, near_enough, total, called, summed, wide, contrary, inner, triangle]  # fmt: skip
 PLAIN = [
     changed,
     looped,
@@ -349,6 +364,7 @@ PLAIN = [
     doubled,
     far_beside,
     taken_away,
+    near_beside,
     wide_beside,
     wide_early,
     wide_late,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -15,6 +16,7 @@ from engine.lang.types import FLOAT32, ArrayType
 
 _PLAIN = ("add", "sub")
 _MOST = 40  # numbers of an array that threads in a row add to
+_BOX = 512  # those of the box around them, with all that nothing is added to, at most
 
 
 def can_add_several(arch: str) -> bool:
@@ -88,6 +90,7 @@ def around_of(
         # Nothing is added to elements between that no thread means, not even 0: devices flush them.
         if any(b - a > WIDE for by in ends.values() for a, b in pairwise(sorted(by))):
             continue
-        if sum(WIDE + high - low for _, low, high in places) <= _MOST:
+        numbers = sum(WIDE + high - low for _, low, high in places)
+        if numbers <= _MOST and math.prod(WIDE + high - low for _, low, high in box) <= _BOX:
             found.append((name, Around(box, places)))
     return tuple(found)

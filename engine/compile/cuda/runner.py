@@ -215,7 +215,8 @@ class Run:
         asked = entry.in_order()
         followed = journal is not None and journal.in_order
         # To look how arrays lie takes longer than a few threads gain by it.
-        seen = code.apart.useful and begin == 0 and (asked or followed or self.count >= FEW)
+        whole = begin == 0 and end == math.prod(dim)
+        seen = code.apart.useful and whole and (asked or followed or self.count >= FEW)
         self.form = apart.form_of(entry, dim, args) if seen else apart.ANY
         sizes = (ctypes.c_int64 * 4)(*dim, *[1] * (4 - len(dim)))
         self.state = Launch(sizes, len(dim), begin, end, backend.scratch)
@@ -356,6 +357,7 @@ class Run:
             self.gpu.clear(head.address, 8)
             state.again = STACK_LIMIT
         if spare is not None:  # the form that saves less goes on with those threads
+            self.form = apart.ANY  # what is known is known of the other one
             return self._saved(spare().code, head, None)
         return 1 << (STACK_LIMIT if state.again else NO_MEMORY), 0
 

@@ -152,7 +152,7 @@ def cases() -> list[Any]:
 def test_random_rows(
     where: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows: list[int] = []  # launches whose threads run so, by their number of CUDA threads
+    rows: list[int] = []  # launches whose threads run so, by their number of threads
 
     def is_many(count: int, at_once: int) -> bool:
         rows.append(count)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cuda import apart
+from engine.compile.cuda import apart, runner
+from engine.compile.cuda.rows import can_add_several
 from tests.backend.cuda.device import EmulatedCuda
 from tests.backend.cuda.emulated import PLACES, place
 
@@ -159,6 +160,28 @@ def boxes(x: wp.array3d(dtype=float), y: wp.array3d(dtype=float)):
 
 
 @wp.kernel
+def onward(x: F2, y: F2):
+    """Without guards: all rows of a warp are whole, and lines end in the middle of it."""
+    i, j = wp.tid()
+    y[i, j] = x[i, j] * x[i, j + 1] + x[i, j + 2]
+
+
+@wp.kernel
+def inside(x: F2, y: F2):
+    i, j = wp.tid()
+    if j > 0 and j + 1 < x.shape[1]:
+        y[i, j] = x[i, j - 1] * x[i, j] - x[i, j + 1]
+
+
+@wp.kernel
+def far_in_a_box(x: wp.array3d(dtype=float), y: wp.array3d(dtype=float)):
+    """The box around what is added to has too many numbers."""
+    i, j, k = wp.tid()
+    if i > 7 and j > 7 and i < x.shape[0] - 8 and j < x.shape[1] - 8:
+        y[i, j, k] = x[i - 8, j, k] + x[i + 8, j, k] + x[i, j - 8, k] * x[i, j + 8, k]
+
+
+@wp.kernel
 def turned(x: F2, y: F2):
     """Two axes that have changed places: no rows."""
     i, j = wp.tid()
@@ -218,6 +241,17 @@ def grid(kernel: Any, inputs: int = 1, extra: int = 0, axes: int = 2) -> Callabl
     return make
 
 
+def lines(kernel: Any, last: int, more: int = 0) -> Callable[[int], Any]:
+    """A case of two axes, with arrays that may be wider than the grid."""
+
+    def make(n: int) -> Any:
+        shape = (n // last + 2, last)
+        return kernel, shape, [some(shape[0], last + more)], [some(shape[0], last + more)]
+
+    make.__name__ = f"{kernel.key}_{last}"
+    return make
+
+
 def vectors(kernel: Any, *size: int, dtype: Any = np.float32) -> Callable[[int], Any]:
     def make(n: int) -> Any:
         return kernel, n, [some(n, *size, dtype=dtype)], [some(n, *size, dtype=dtype)]
@@ -250,6 +284,12 @@ CASES: list[tuple[Callable[[int], Any], bool, bool]] = [
     (grid(corners), False, False),
     (grid(boxes, axes=3), True, True),
     (grid(turned), True, False),
+    (lines(onward, 8, 4), True, True),
+    (lines(onward, 12, 2), False, False),  # lines do not begin at 16 bytes
+    (lines(onward, 512, 4), True, True),
+    (lines(inside, 256), True, True),
+    (lines(inside, 1024), True, True),
+    (grid(far_in_a_box, axes=3), True, False),
     (grid(one_row), True, True),
     (flat(given), True, True),
     (vectors(given_doubles, dtype=np.float64), True, True),
@@ -287,8 +327,12 @@ def enough(n: int, device: Any) -> int:
 
 @pytest.mark.parametrize("n", [1, 4, 7, 30_000, 30_001, 99_999])
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c[0].__name__)
-def test_the_same_as_on_the_cpu(case: Any, n: int, there: Any) -> None:
+def test_the_same_as_on_the_cpu(
+    case: Any, n: int, there: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make, *_ = case
+    if n < 100:  # rows that are not whole
+        monkeypatch.setattr(runner, "is_many", lambda count, at_once: True)
     n = enough(n, there)
     found, expected = values_of(make, n, there), values_of(make, n, "cpu")
     assert len(found) == len(expected) >= 4
@@ -302,7 +346,16 @@ def test_the_same_as_on_the_cpu(case: Any, n: int, there: Any) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c[0].__name__)
 def test_which_kernels_run_so(case: Any, there: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     make, forward, backward = case
+    if not can_add_several(there.backend.arch):
+        pytest.skip("a GPU that does not add several floats at once")
     taken: dict[bool, int] = {}
+    rows: list[int] = []
+
+    def is_many(count: int, at_once: int, decide: Any = runner.is_many) -> bool:
+        rows.append(decide(count, at_once))
+        return bool(rows[-1])
+
+    monkeypatch.setattr(runner, "is_many", is_many)
 
     def form(entry: Any, dim: Any, args: bytes, decide: Any = apart._form) -> int:
         taken[entry.code.is_adjoint] = decide(entry, dim, args)
@@ -311,3 +364,4 @@ def test_which_kernels_run_so(case: Any, there: Any, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(apart, "_form", form)
     values_of(make, enough(30_000, there), there)
     assert [taken[k] == apart.WIDE for k in (False, True)] == [forward, backward]
+    assert rows == [True] * (forward + backward)

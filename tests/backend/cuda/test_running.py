@@ -323,6 +323,44 @@ def test_stacks_that_are_too_small(
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=np.finfo(np.float32).tiny)
 
 
+@wp.kernel
+def kept(x: wp.array(dtype=float), n: int, y: wp.array(dtype=float)):
+    """Values of one, two, six, eight and twelve bytes on a stack that loops fill."""
+    i = wp.tid()
+    a = x[i]
+    h = wp.float16(a)
+    v = wp.vec3h(h, h, h)
+    w = wp.vec3(a, a, a)
+    d = wp.float64(a)
+    flag = a > 0.0
+    for k in range(n + i % 3):
+        h = h * wp.float16(0.5) + v[1] * wp.float16(0.25)
+        v = wp.vec3h(v[1] * h, v[2], v[0] * wp.float16(0.5) + h)
+        w = wp.vec3(w[1] * a, w[2] * 0.5, w[0] + float(h))
+        d = d * d * wp.float64(0.5) + wp.float64(w[0])
+        if flag:
+            a = a * 0.5 + float(h)
+        flag = not flag or k % 3 == 0
+        a = wp.sin(a) * a
+    y[i] = a + float(v[0]) + w[1] + float(d)
+
+
+@pytest.mark.parametrize("threads", [1, 31, 33, 700])
+def test_values_of_all_sizes_on_stacks(there: Any, threads: int) -> None:
+    def work(device: Any) -> list[Any]:
+        with wp.ScopedDevice(device):
+            x = floats(np.linspace(-0.9, 0.9, threads))
+            y = floats(np.zeros(threads))
+            with wp.Tape() as tape:
+                wp.launch(kept, dim=threads, inputs=[x, 9, y])
+            tape.backward(grads={y: floats(np.cos(np.arange(threads)))})
+            return [y.numpy(), x.grad.numpy()]
+
+    for found, expected in zip(work(there), work("cpu"), strict=True):
+        assert np.abs(expected).max() > 1e-3
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
 def test_messages(there: Any, capsys: pytest.CaptureFixture[str]) -> None:
     wp.launch(says, dim=3, inputs=[floats([3, 1, 2.5])])
     lines = ["0: 0 has 3.000000", "1: 0 has 3.000000", "0: 2 has 2.500000", "1: 2 has 2.500000"]

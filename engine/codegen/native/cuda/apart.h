@@ -7,6 +7,9 @@
 
 namespace eng {
 
+// Version of the compiler: what it does not know is written otherwise.
+#define ENG_CUDA (__CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__)
+
 constexpr int WIDE = 4;          // threads in a row that one CUDA thread runs at once
 constexpr int64_t PIECE = 16;    // bytes that one instruction moves
 
@@ -31,10 +34,10 @@ template <class A, class T> struct row_t : A {
     T* numbers;
     int64_t first;
 
-    ENG_MEMBER T& at(int64_t i) const { return numbers[i - first]; }
-    ENG_MEMBER T& at(int64_t, int64_t i) const { return numbers[i - first]; }
-    ENG_MEMBER T& at(int64_t, int64_t, int64_t i) const { return numbers[i - first]; }
-    ENG_MEMBER T& at(int64_t, int64_t, int64_t, int64_t i) const { return numbers[i - first]; }
+    template <class... I> ENG_MEMBER T& at(I... index) const {
+        const int64_t place[] = {index...};
+        return numbers[place[sizeof...(I) - 1] - first];
+    }
 };
 template <class A, class T> ENG_INLINE row_t<A, T> row_of(const A& a, T* numbers, int64_t first) {
     return row_t<A, T>{a, numbers, first};
@@ -166,7 +169,7 @@ ENG_INLINE void add_row(float& to, float* numbers, const spot_t& spot) {
         ENG_UNROLL
         for (int j = WIDE; j < WIDE + HIGH; ++j)
             if (!after) atomic_t<float>::add(at[j], own[j]);
-#if !defined(ENG_ONE_BY_ONE) && __CUDA_ARCH__ >= 900
+#if !defined(ENG_ONE_BY_ONE) && __CUDA_ARCH__ >= 900 && ENG_CUDA >= 1201
         asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};"
                      :
                      : "l"(__cvta_generic_to_global(at)), "f"(own[0]), "f"(own[1]), "f"(own[2]),

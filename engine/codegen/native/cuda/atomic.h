@@ -213,6 +213,7 @@ template <int N, class T> ENG_INLINE void add_even(T* p, const T* v) {
     T sums[N];
     ENG_UNROLL
     for (int i = 0; i < N; ++i) sums[i] = v[i];
+    // As `gather_warp`, all together: one does not wait for the other.
     ENG_UNROLL
     for (int apart = 16; apart; apart >>= 1) {
         ENG_UNROLL

@@ -3,7 +3,8 @@
 #pragma once
 #include "base.h"
 
-// Frames of one size, one after the other, aligned to 8 bytes. No memory: data is null and bytes 0.
+// Frames of one size, aligned to 8 bytes: those of a journal one after the other, those of stacks as
+// `stack_of` has them. No memory: data is null and bytes 0.
 struct eng_frames {
     unsigned char* data;
     int64_t bytes;  // of one frame, a multiple of 8
