@@ -62,8 +62,9 @@ class ScalarType:
         """The NumPy dtype. Raises LaunchError (E112) for bfloat16 without ml_dtypes."""
         found = _DTYPES.get(self.name)
         if found is None:
-            found = _bfloat16() if self.name == "bfloat16" else np.dtype(self.name)
-            _DTYPES[self.name] = found
+            if self.name == "bfloat16":
+                return _bfloat16()
+            found = _DTYPES[self.name] = np.dtype(self.name)
         return found
 
 
