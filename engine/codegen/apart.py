@@ -65,9 +65,7 @@ class Apart:
 UNKNOWN = Apart()
 _NAMES = {d: f"c[{d}]" for d in range(4)}  # what rows call the coordinates
 # Such launches have all threads of a grid, fewer than 2^31 - 2^16.
-_COUNTED = (
-    "    const uint32_t end = uint32_t(L.end), step = uint32_t(eng::lanes());",
-)  # fmt: skip
+_COUNTED = "    const uint32_t end = uint32_t(L.end), step = uint32_t(eng::lanes());"
 
 
 class Form:
@@ -142,7 +140,7 @@ class Form:
         once = '    _Pragma("unroll 1")'
         if self.apart:
             head = [
-                *_COUNTED, once, "    for (uint32_t t = eng::lane(); t < end; t += step) {",
+                _COUNTED, once, "    for (uint32_t t = eng::lane(); t < end; t += step) {",
                 f"        const int64_t k = {'end - 1 - t' if down else 't'};",
             ]  # fmt: skip
         else:
@@ -166,22 +164,22 @@ class Form:
         for k, (p, _) in enumerate(self.params):
             numbers, row = f"own_{identifier(p.name)}", f"row_{identifier(p.name)}"
             if p.name in self.around:
-                sums = _Sums(p, self.around[p.name], last)
-                before += sums.begin(numbers, row)
-                after += sums.end(numbers)
-                args[k] = row
-            if p.name not in self.rows:
+                added = _Added(p, self.around[p.name], last)
+                before += added.begin(numbers, row)
+                after += added.end(numbers)
+            elif p.name in self.rows:
+                assert isinstance(p.type, ArrayType)
+                outer = [coordinate(axis, by, _NAMES) for axis, by in self.rows[p.name]]
+                element = f"{local(p)}.at({', '.join([*outer, last])})"
+                before += [
+                    f"{self.e.type(p.type.element)} {numbers}[eng::WIDE];",
+                    f"eng::read_row({numbers}, {element});",
+                    f"const auto {row} = eng::row_of({local(p)}, {numbers}, {last});",
+                ]
+                if p.name in self.facts.written:
+                    after.append(f"eng::write_row({element}, {numbers});")
+            else:
                 continue
-            assert isinstance(p.type, ArrayType)
-            outer = [coordinate(axis, by, _NAMES) for axis, by in self.rows[p.name]]
-            element = f"{local(p)}.at({', '.join([*outer, last])})"
-            before += [
-                f"{self.e.type(p.type.element)} {numbers}[eng::WIDE];",
-                f"eng::read_row({numbers}, {element});",
-                f"const auto {row} = eng::row_of({local(p)}, {numbers}, {last});",
-            ]
-            if p.name in self.facts.written:
-                after.append(f"eng::write_row({element}, {numbers});")
             args[k] = row
         call = f"{self.e.call(self.e.fn, args)};"
         thread = " ".join([*self._linear(), *self.coordinates(), call])
@@ -216,7 +214,7 @@ class Form:
         else:
             rows += several
         return [
-            *_COUNTED,
+            _COUNTED,
             '    _Pragma("unroll 1")',
             "    for (uint32_t t = eng::WIDE * eng::lane(); t < end; t += eng::WIDE * step) {",
             "        const int64_t from = t;",
@@ -243,7 +241,7 @@ class Form:
         return [f"unsigned char* __restrict__ {_pointer(p)}" for p in self.pointed]
 
 
-class _Sums:
+class _Added:
     """What threads in a row add to an array around them, as text."""
 
     def __init__(self, p: n.Var, around: Around, last: str) -> None:

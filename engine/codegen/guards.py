@@ -273,7 +273,7 @@ class _Hoist:
     def _place(self, a: n.Atom) -> int | None:
         """What is added to the coordinate along the last axis; None where it is something else.
 
-        So little that nothing wraps: see `eng::fits`.
+        So little that nothing wraps: see `eng::fits_int32`.
         """
         s = self.defined.get(a) if isinstance(a, n.Var) else None
         if s is None or s.dst.type not in (INT32, INT64):

@@ -73,6 +73,15 @@ class Code:
         return LINEAR in self.facts.tids
 
 
+def _kept(key: str) -> tuple[bytes, str] | None:
+    """Machine code of the cache, and the symbol that a key has in it."""
+    stored = open_cache().find(key)
+    with contextlib.suppress(OSError):  # gone since
+        if stored is not None:
+            return Path(stored.path).read_bytes(), stored.symbol
+    return None
+
+
 def _keep(code: bytes, symbols: dict[str, str]) -> None:
     """Puts machine code into the cache, and what is in it by keys."""
     cache = open_cache()
@@ -179,12 +188,10 @@ class Cuda(Backend):
         cache = open_cache()
         with cache.lock(next(iter(todo)), config.compile_timeout):
             for key in list(todo):
-                stored = cache.find(key)
-                with contextlib.suppress(OSError):  # gone since
-                    if stored is not None:
-                        code = Path(stored.path).read_bytes()
-                        self._entries[key] = self._entry(todo[key][0], code, stored.symbol)
-                        del todo[key]
+                kept = _kept(key)
+                if kept is not None:
+                    self._entries[key] = self._entry(todo[key][0], *kept)
+                    del todo[key]
             if not todo:
                 return
             symbols = {key: self._symbol(key, fn) for key, (fn, _) in todo.items()}
@@ -253,10 +260,9 @@ class Cuda(Backend):
         """Machine code of a header's kernels, which other processes find."""
         text = headers.in_one(headers.CUDA, header)
         key = self._key(text, self._version())
-        stored = open_cache().find(key) if self.keeps else None
-        with contextlib.suppress(OSError):  # gone since
-            if stored is not None:
-                return Path(stored.path).read_bytes()
+        kept = _kept(key) if self.keeps else None
+        if kept is not None:
+            return kept[0]
         code, said = self._compiled(text)
         assert code, said
         if self.keeps:

@@ -27,7 +27,7 @@ _JUMPING = frozenset(
     ["atan", "atan2", "cos", "erf", "erfcinv", "erfinv", "log", "log10", "log2", "mod", "pow",
      "sin", "tan"]
 )  # fmt: skip
-_MOST = 2**31 - 1 - 65536  # threads that 32 bits count; see `eng::fits_int32`
+MOST = 2**31 - 1 - 65536  # threads that 32 bits count; see `eng::fits_int32`
 SMALL = 200  # operations of a kernel that has a form of its own for speed alone
 _KEPT = 256
 
@@ -53,13 +53,15 @@ def known_of(fn: n.Function, arch: str = "sm_90") -> Apart:
                  if all(axis < 0 for place in places for axis, _ in place)
                  and scalar_of(kinds[k]).size >= 4)  # fmt: skip
     # Threads and coordinates are counted in 32 bits, and no number is loaded twice.
-    small = weight_of(fn) <= SMALL
-    narrow = Apart(bool(own or sums or small), own, sums)
+    weight = weight_of(fn)
+    narrow = Apart(bool(own or sums or weight <= SMALL), own, sums)
+    if facts.context or weight > LIGHT:
+        return narrow
+    run = straight(fn.body, guards_of(fn, all_facts, True))
+    if run is None:
+        return narrow
     elements = [t.element.size for k, t in kinds.items()
                 if k in facts.touched and isinstance(t, ArrayType)]  # fmt: skip
-    run = straight(fn.body, guards_of(fn, all_facts, True))
-    if run is None or facts.context or weight_of(fn) > LIGHT:
-        return narrow
     summed = {k for k, _ in sums}
     others = {k: some for k, some in arrays.items() if k not in summed}
     free = free_of(fn, run)
@@ -100,7 +102,7 @@ def form_of(entry: Entry, dim: tuple[int, ...], args: bytes) -> int:
 
 def _form(entry: Entry, dim: tuple[int, ...], args: bytes) -> int:
     code = entry.code
-    if entry.threads is None or len(dim) != code.facts.axes or math.prod(dim) > _MOST:
+    if entry.threads is None or len(dim) != code.facts.axes or math.prod(dim) > MOST:
         return ANY
     touched = [a for a in entry.threads.arrays(args) if a.name in code.facts.touched]
     if not are_apart([a for a in touched if not a.empty], code.facts.written):

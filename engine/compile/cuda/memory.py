@@ -53,11 +53,7 @@ def put(view: View, values: Any, pinned: Pinned | None = None) -> None:
     backend = view.backend
     if isinstance(values, View):
         if values.backend is backend and values.dtype == view.dtype:
-            # As `_copy` would, without asking NumPy, which takes as long as all the rest.
-            if values.shape == view.shape and values.packed and view.packed:
-                backend.gpu.move(view.address, values.address, view.nbytes)
-            else:
-                _copy(view, values.owner, values.lies)
+            _copy(view, values)
             return
         values = values.host()
     given = _converted(values, view.dtype)
@@ -76,7 +72,8 @@ def put(view: View, values: Any, pinned: Pinned | None = None) -> None:
         return
     owner, address = backend.allocate(0, given.nbytes, False)
     backend.gpu.write(address, given, pinned)
-    _copy(view, owner, geometry(address, given.shape, None, given.dtype, False))
+    # The pool gives that memory to later work of the stream only, so that nothing need be kept.
+    _copy(view, View(backend, owner, geometry(address, given.shape, None, given.dtype, False)))
 
 
 def _converted(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -90,15 +87,16 @@ def _converted(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(found).reshape(found.shape)
 
 
-def _copy(view: View, owner: object, of: NDArray[Any]) -> None:
-    """Copies elements of one type; `of` is broadcast."""
-    of = np.broadcast_to(of, view.shape)
-    to = view.lies
+def _copy(view: View, source: View) -> None:
+    """Copies elements of one type, which are broadcast."""
+    to, of = view.lies, source.lies
+    if of.shape != to.shape:  # NumPy takes a while over that
+        of = np.broadcast_to(of, to.shape)
     gpu = view.backend.gpu
+    addresses = (view.address, source.address)
     if to.flags.c_contiguous and of.flags.c_contiguous:
-        gpu.move(view.address, of.__array_interface__["data"][0], view.nbytes)
+        gpu.move(*addresses, view.nbytes)
         return
-    addresses = (view.address, of.__array_interface__["data"][0])
     axes = [(n, a, b) for n, a, b in zip(to.shape, to.strides, of.strides, strict=True) if n > 1]
     word = math.gcd(16, to.itemsize, *addresses, *(abs(s) for _, a, b in axes for s in (a, b)))
     if to.itemsize > word:
@@ -110,8 +108,6 @@ def _copy(view: View, owner: object, of: NDArray[Any]) -> None:
     blocks = min(-(-count // _BLOCK), _MOST_BLOCKS)
     copies = view.backend.helper(_COPIES, f"eng_copy_{word}")
     gpu.launch(copies, blocks, _BLOCK, parameters(made))
-    # The pool gives memory to later work of the stream only, so that nothing need be kept.
-    del owner
 
 
 def _fill(view: View, element: bytes) -> None:

@@ -46,7 +46,6 @@ BLOCK = 256  # CUDA threads of a block
 _LARGEST_BLOCK = 1024
 FEW = 4096  # threads whose launch takes one form whatever it is given
 _MOST_BLOCKS = 1 << 30
-_LARGEST = 2**31 - 1 - 65536  # threads along an axis; see `eng::fits_int32`
 FIRST = 1024  # bytes of frames whose size is a guess, at first
 GROWTH = 8  # how much larger the next ones are
 FRAMES = 1 << 30  # bytes of all frames of stacks together, where one is not larger by itself
@@ -187,7 +186,7 @@ def is_many(count: int, at_once: int) -> bool:
 def too_large(code: Code, dim: tuple[int, ...], end: int) -> bool:
     """Whether the indices of threads are more than the kernel can count."""
     axes = dim[: code.facts.axes]
-    return max(axes, default=0) > _LARGEST or (code.linear and end > _LARGEST)
+    return max(axes, default=0) > apart.MOST or (code.linear and end > apart.MOST)
 
 
 class Run:

@@ -44,7 +44,7 @@ template <class A, class T> ENG_INLINE row_t<A, T> row_of(const A& a, T* numbers
 }
 
 // Reads the numbers of a row from memory, or writes them there, by as few instructions as can be.
-template <class T> struct alignas(sizeof(T) * WIDE < PIECE ? sizeof(T) * WIDE : PIECE) pieces_t {
+template <class T> struct alignas(PIECE) pieces_t {
     T c[WIDE];
 };
 template <class T> ENG_INLINE void read_row(T* numbers, const T& from) {

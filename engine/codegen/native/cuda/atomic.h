@@ -195,11 +195,17 @@ template <int N, class T> ENG_INLINE void add_even(T* p, const T* v) {
     for (int i = 0; i < N; ++i) atomic_t<T>::add(p[i], v[i]);
 }
 #else
-// The sum of the numbers of a warp, all threads of which come here.
-template <class T> ENG_INLINE T gather_warp(T v) {
+// The sums of N numbers over a warp, all threads of which come here: one does not wait for the other.
+template <int N, class T> ENG_INLINE void gather_warp(T* sums) {
     ENG_UNROLL
-    for (int apart = 16; apart; apart >>= 1)
-        v = update_t<T>::add(v, __shfl_xor_sync(0xffffffffu, v, apart));
+    for (int apart = 16; apart; apart >>= 1) {
+        ENG_UNROLL
+        for (int i = 0; i < N; ++i)
+            sums[i] = update_t<T>::add(sums[i], __shfl_xor_sync(0xffffffffu, sums[i], apart));
+    }
+}
+template <class T> ENG_INLINE T gather_warp(T v) {
+    gather_warp<1>(&v);
     return v;
 }
 // Of N numbers that lie together, each of which one thread adds then.
@@ -213,13 +219,7 @@ template <int N, class T> ENG_INLINE void add_even(T* p, const T* v) {
     T sums[N];
     ENG_UNROLL
     for (int i = 0; i < N; ++i) sums[i] = v[i];
-    // As `gather_warp`, all together: one does not wait for the other.
-    ENG_UNROLL
-    for (int apart = 16; apart; apart >>= 1) {
-        ENG_UNROLL
-        for (int i = 0; i < N; ++i)
-            sums[i] = update_t<T>::add(sums[i], __shfl_xor_sync(0xffffffffu, sums[i], apart));
-    }
+    gather_warp<N>(sums);
     const int thread = threadIdx.x % 32;
     T mine = sums[0];
     ENG_UNROLL
