@@ -382,6 +382,18 @@ class Backend(ABC):
         spare: gives the form of an adjoint that saves less, for threads that exceed the limit.
         """
 
+    def run_seeded(
+        self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
+        spare: Callable[[], Entry] | None, array: str, source: int,
+    ) -> Outcome | None:  # fmt: skip
+        """Runs an adjoint as if the gradient of an array of the kernel held what is elsewhere.
+
+        source: its address, in contiguous memory that no array of the launch shares. None where
+        this cannot be; nothing has happened then.
+        """
+        del entry, dim, args, limits, spare, array, source
+        return None
+
     def restless(
         self, entry: Entry, dim: tuple[int, ...], args: bytes, journal: Journal | None = None
     ) -> Restless | None:

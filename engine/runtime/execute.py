@@ -232,6 +232,17 @@ class Executable:
             return brief.at_once(values, args, self._spare)
         return None
 
+    def run_seeded(
+        self, dim: tuple[int, ...], args: bytes, array: str, source: int
+    ) -> Execution | None:
+        """Runs an adjoint with a cotangent that lies elsewhere: see `Backend.run_seeded`."""
+        entry = self._entry
+        if watchers or entry is None or self._what[0].debug:
+            return None
+        limits = _limits(config.stack_limit_bytes, config.journal_limit_bytes)
+        came = self._backend.run_seeded(entry, dim, args, limits, self._spare, array, source)
+        return None if came is None else _ended(entry, came, dim, None, False)
+
     @property
     def is_compiled(self) -> bool:
         """Whether it is there to be run."""

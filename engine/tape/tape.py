@@ -26,7 +26,7 @@ from engine.runtime.recording import Written
 from engine.tape import access
 from engine.tape.backward import check_loss, check_seeds, lying_seeds, run_backward, seed_at_once
 from engine.tape.capture import NOBODY, Captures, Pass, is_capturing
-from engine.tape.gradients import Gradients, clear, gradient_of, seed
+from engine.tape.gradients import Gradients, clear, gradient_of
 from engine.tape.launch_record import run_ready
 from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.overwrites import Overwrites, mode
@@ -34,6 +34,7 @@ from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteR
 from engine.tape.replayed import ReplayedTape
 from engine.tape.restoration import Change
 from engine.tape.scopes import Marker, ScopeStack
+from engine.tape.seeding import begin
 
 
 class Tape(ReplayedTape):
@@ -371,11 +372,10 @@ class Tape(ReplayedTape):
                 begins = all_seeds or lying_seeds(self.records)
                 run = Pass(self.records, begins, restored, self._overwrites.mixed, call_site())
                 before = self._captures.ran(run)
-            for a, cotangent in all_seeds:
-                seed(a, cotangent)
-                self._seeded[id(a)] = a
+            self._seeded.update((id(a), a) for a, _ in all_seeds)
+            records = begin(self.records, all_seeds, known and not (restored or captured))
             if known or restored or captured or not self._replay_backward():
-                run_backward(self.records, restored, before, watch)
+                run_backward(records, restored, before, watch)
             done = True
             if self._verifies():
                 access.forget(self.records)

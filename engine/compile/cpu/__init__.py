@@ -190,6 +190,14 @@ class Cpu(Backend):
             self._runner = runner.run
         return self._runner(entry, dim, args, limits, threads, journal, spare)
 
+    def run_seeded(
+        self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
+        spare: Callable[[], Entry] | None, array: str, source: int,
+    ) -> Outcome | None:  # fmt: skip
+        from engine.compile.cpu import seeded
+
+        return seeded.run(entry, dim, args, limits, spare, array, source)
+
     def brief(
         self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
         marks: Marks | None = None,

@@ -213,6 +213,14 @@ def run(
     return _uninterrupted(_whole, entry, dim, args, limits, threads, journal, spare)
 
 
+def run_seeded(
+    how: Schedule, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
+    spare: Callable[[], Entry] | None, first: tuple[Any, bytes],
+) -> Outcome:  # fmt: skip
+    """Runs a launch in parts by other code. See `engine.compile.cpu.seeded`."""
+    return _uninterrupted(_in_parts, how, entry, dim, args, limits, None, spare, first)
+
+
 def _uninterrupted(run: Callable[..., Outcome], *args: Any) -> Outcome:
     from engine.compile.cpu.interrupts import uninterrupted  # late: small launches need none
 
@@ -262,7 +270,9 @@ def _in_parts(
     limits: Limits,
     journal: Journal | None,
     spare: Callable[[], Entry] | None,
+    first: tuple[Any, bytes] | None = None,
 ) -> Outcome:
+    """first: what runs in place of the entry, and its arguments, if all parts run in one call."""
     count = len(how.bounds) - 1
     structures = bytearray(_templates(dim, limits, how.bounds, int(how.free) if BLOCKS else -1))
     n = thread_count()
@@ -272,7 +282,8 @@ def _in_parts(
         journal.lend(list((Launch * count).from_buffer(structures)))
         taken = journal.taken(entry)
     if not taken and workers is not None and how.told is not None:
-        done, memory = _at_once(workers, how.told, entry, args, structures, count, n)
+        what = (entry.code, args) if first is None else first
+        done, memory = _at_once(workers, how.told, *what, structures, count, n)
         if done == DONE:
             return NOTHING
     states = (Launch * count).from_buffer(structures)
@@ -333,14 +344,14 @@ def _in_parts(
 
 
 def _at_once(
-    workers: Pool, told: Rounds, entry: Entry, args: bytes, structures: bytearray,
+    workers: Pool, told: Rounds, code: Any, args: bytes, structures: bytearray,
     count: int, threads: int,
 ) -> tuple[int, NDArray[np.uint8] | None]:  # fmt: skip
     """Has compiled code run a launch: what it gives, and the parts' own memory, if any has run."""
     launches = ctypes.byref(_BYTE.from_buffer(structures))
     memory = bytearray(told.total)
     at = ctypes.byref(_BYTE.from_buffer(memory)) if memory else None
-    came = workers.launch(entry.code, args, launches, count, told.words, at, threads)
+    came = workers.launch(code, args, launches, count, told.words, at, threads)
     if came == DONE:
         return came, None
     if came == NO_MEMORY:

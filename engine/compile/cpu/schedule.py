@@ -35,6 +35,7 @@ PARTS = 64
 SHARE = 8
 # What a copy takes that has next to no elements, to be made and added up again, in operations.
 COPY = 12_000
+LINE = 64  # threads, with whole lines of the cache of whatever they write
 _ENOUGH = 16  # parts, beyond which more are no gain
 _KEPT = 256  # launches of a kernel that are remembered
 _LARGEST = 2**31 - 65536  # threads; more may be refused, which the whole launch decides
@@ -176,7 +177,7 @@ def _schedule(
         # Whole rows where there are enough: an adjoint may need that of the journal's parts.
         whole = rows >= 4 * count or any(m.local for m in merged)
         step, unit = (rows, row) if whole else (total, 1)
-        bounds = tuple(k * step // count * unit for k in range(count + 1))
+        bounds = _bounds(step, count, unit)
     else:
         count = len(bounds) - 1
         for m in merged:
@@ -191,6 +192,15 @@ def _schedule(
     rounds = (every[::2], every[1::2]) if crossing else (every,)
     free = classes.order_free
     return Schedule(bounds, rounds, tuple(p for p in private if p is not None), free)
+
+
+def _bounds(step: int, count: int, unit: int) -> tuple[int, ...]:
+    """Where parts begin of so many steps, each of `unit` threads, and the end.
+
+    At whole lines of most arrays, where there is a choice: vectors that lie across two take longer.
+    """
+    line = LINE if step >= count * LINE and unit % LINE else 1
+    return *(k * step // count // line * line * unit for k in range(count)), step * unit
 
 
 class _Merged:

@@ -1,0 +1,92 @@
+"""Backward passes whose cotangent the last launch's adjoint takes from where it lies.
+
+Else it is copied over the gradient first: for large arrays that takes as long as the adjoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import config
+from engine.runtime import faults
+from engine.runtime.array import array
+from engine.runtime.execute import Executable
+from engine.runtime.guards import Guard
+from engine.runtime.transfer import VAST
+from engine.tape.gradients import seed
+from engine.tape.launch_record import LaunchRecord
+from engine.tape.records import Record
+
+_FEW = 64  # records: each is asked whether it has anything to say before any adjoint runs
+
+
+def begin(records: list[Record], seeds: Sequence[tuple[array, Any]], alone: bool) -> list[Record]:
+    """Writes cotangents over gradients; gives the records that are left to run backward.
+
+    alone: whether nothing is restored for adjoints, and nobody looks at what they do.
+    Raises LaunchError (E206).
+    """
+    if alone and len(seeds) == 1 and _run_last(records, *seeds[0]):
+        return records[:-1]
+    for a, cotangent in seeds:
+        seed(a, cotangent)
+    return records
+
+
+def _run_last(records: list[Record], a: array, cotangent: Any) -> bool:
+    """Runs the last record backward with the cotangent of an array; False where nothing happened.
+
+    It does where all that is left to do are adjoints that can run, and the array is one that the
+    launch wrote.
+    """
+    values = cotangent._parts if cotangent.__class__ is array else cotangent
+    if (
+        values.__class__ is not np.ndarray or values.nbytes < VAST or not 0 < len(records) <= _FEW
+        or not a.storage.device.backend.on_host or array.retains or Guard.made
+        or config.verify_fp or faults.watchers
+    ):  # fmt: skip
+        return False
+    if not all(r.__class__ is LaunchRecord and r.is_ready() for r in records):
+        return False
+    record = records[-1]
+    assert isinstance(record, LaunchRecord)
+    adjoint, gradient = record.selection.adjoint, a.grad
+    assert adjoint is not None
+    names = [p.name for p in record.plan.floats if record.values[p.index] is a]
+    if record.journal is not None or gradient is None or len(names) != 1:
+        return False
+    parts = gradient._parts
+    if (
+        not (parts.shape == values.shape and parts.dtype == values.dtype)
+        or not (parts.flags.c_contiguous and values.flags.c_contiguous)
+        or not gradient.storage.writable
+    ):  # fmt: skip
+        return False
+    return _run(record, adjoint, names[0], gradient, values)
+
+
+def _run(
+    record: LaunchRecord, adjoint: Executable, name: str, gradient: array, values: Any
+) -> bool:
+    grads = [record.values[i].grad for i in record.selection.gradients]
+    source = values.ctypes.data
+    if not any(g is gradient for g in grads) or None in grads:
+        return False
+    arrays = [v for v in record.values if isinstance(v, array)]
+    if _meets(source, source + values.nbytes, [*grads, *arrays]):
+        return False
+    for g in [gradient, *grads]:
+        g.storage.before_write(g.lo, g.hi)
+    blob = b"".join([record.blob, *(g._packed for g in grads)])
+    came = adjoint.run_seeded(record.dim, blob, name, source)
+    if came is None:
+        return False
+    record.stack_bytes = came.stack_bytes
+    return True
+
+
+def _meets(lo: int, hi: int, arrays: Iterable[array]) -> bool:
+    return any(lo < a.hi and a.lo < hi for a in arrays)
