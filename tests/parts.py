@@ -60,8 +60,9 @@ def cut(threads: int) -> Iterator[list[tuple[str, int]]]:
 
 
 def compared(
-    how: Any, entry: Any, dim: Any, args: Any, limits: Any, journal: Any, spare: Any
-) -> Any:
+    how: Any, entry: Any, dim: Any, args: Any, limits: Any, journal: Any, spare: Any,
+    first: Any = None,
+) -> Any:  # fmt: skip
     """What `_in_parts` gives, if it is the same for any number of threads."""
     before = memory(entry, args)
     runs = []
@@ -69,11 +70,11 @@ def compared(
     for count in THREADS:
         put(before)
         runner.thread_count = lambda count=count: count
-        out = _in_parts(how, entry, dim, args, limits, journal, spare)
+        out = _in_parts(how, entry, dim, args, limits, journal, spare, first)
         runs.append(told(out) if out.error else (told(out), memory(entry, args)))
     assert runs[0] == runs[1] == runs[2], f"{entry.symbol}: threads decide over the result"
     exact = all(p.kind in ("min", "max") for p in how.private)
-    if len(how.rounds) == 1 and exact and journal is None and not out.error:
+    if len(how.rounds) == 1 and exact and journal is first is None and not out.error:
         after = memory(entry, args)
         put(before)
         whole = _whole(entry, dim, args, limits, None, None, spare)

@@ -238,18 +238,21 @@ class Threads:
             found = self._seen[key] = self.classes(dim, args, self.arrays(args))
         return found
 
-    def fills(self, name: str, dim: tuple[int, ...], args: bytes) -> bool:
-        """Whether a launch certainly stores every element of an array argument."""
+    def fills(self, name: str, dim: tuple[int, ...], args: bytes, kind: Touch = "store") -> bool:
+        """Whether a launch certainly stores every element of an array argument.
+
+        kind: `take` for gradients that are read and cleared.
+        """
         from engine.ad.threads import fills
 
         arrays = self.arrays(args)
         given = self.given(args, arrays)
         (shape,) = (a.shape for a in arrays if a.name == name)
-        key = (name, dim, shape, tuple(given.values()))
+        key = (name, dim, shape, kind, tuple(given.values()))
         if key not in self._filled:
             if len(self._filled) >= _KEPT:
                 self._filled.clear()
-            self._filled[key] = fills(self.fn, self.collected, name, shape, dim, given)
+            self._filled[key] = fills(self.fn, self.collected, name, shape, dim, given, kind)
         return self._filled[key]
 
     def reach(

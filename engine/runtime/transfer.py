@@ -17,6 +17,7 @@ from engine.runtime import views
 from engine.runtime.annotation import describe
 from engine.runtime.bare_copies import copied, take, take_list
 from engine.runtime.base import ArrayBase
+from engine.runtime.blank import note_blank
 from engine.runtime.deferred import DeferredWrite
 from engine.runtime.device import HOST, DeviceLike, get_device
 from engine.runtime.foreign import follows, plain, shared
@@ -92,12 +93,14 @@ def zero(dest: array) -> None:
         view = dest._own_view
         if view is not None:
             view[...] = _zero(dest)
+            note_blank(dest)
             return
         nbytes = dest.hi - dest.lo
         if nbytes <= FEW:
             CPU.clear(dest.lo, nbytes)
         else:
             dest._parts[...] = _zero(dest)
+            note_blank(dest)
         return
     fill(dest, 0, "zero_")
 

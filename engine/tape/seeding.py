@@ -13,8 +13,10 @@ import numpy as np
 from engine import config
 from engine.runtime import faults
 from engine.runtime.array import array
+from engine.runtime.blank import is_blank, note_blank
 from engine.runtime.execute import Executable
 from engine.runtime.guards import Guard
+from engine.runtime.storage import announced
 from engine.runtime.transfer import VAST
 from engine.tape.gradients import seed
 from engine.tape.launch_record import LaunchRecord
@@ -23,17 +25,17 @@ from engine.tape.records import Record
 _FEW = 64  # records: each is asked whether it has anything to say before any adjoint runs
 
 
-def begin(records: list[Record], seeds: Sequence[tuple[array, Any]], alone: bool) -> list[Record]:
-    """Writes cotangents over gradients; gives the records that are left to run backward.
+def begin(records: list[Record] | None, seeds: Sequence[tuple[array, Any]]) -> list[Record] | None:
+    """Writes cotangents over gradients; gives the records that are left, None for all of them.
 
-    alone: whether nothing is restored for adjoints, and nobody looks at what they do.
-    Raises LaunchError (E206).
+    records: those of a pass in which nothing is restored for adjoints, and nobody looks at what
+    they do; None for any other. Raises LaunchError (E206).
     """
-    if alone and len(seeds) == 1 and _run_last(records, *seeds[0]):
+    if records is not None and len(seeds) == 1 and _run_last(records, *seeds[0]):
         return records[:-1]
     for a, cotangent in seeds:
         seed(a, cotangent)
-    return records
+    return None
 
 
 def _run_last(records: list[Record], a: array, cotangent: Any) -> bool:
@@ -45,11 +47,13 @@ def _run_last(records: list[Record], a: array, cotangent: Any) -> bool:
     values = cotangent._parts if cotangent.__class__ is array else cotangent
     if (
         values.__class__ is not np.ndarray or values.nbytes < VAST or not 0 < len(records) <= _FEW
-        or not a.storage.device.backend.on_host or array.retains or Guard.made
-        or config.verify_fp or faults.watchers
+        or not a.storage.device.backend.on_host or Guard.made or config.verify_fp
+        or faults.watchers or announced()
     ):  # fmt: skip
         return False
     if not all(r.__class__ is LaunchRecord and r.is_ready() for r in records):
+        return False
+    if array.retains and any(x.retain_grad for r in records for x in r.arrays):
         return False
     record = records[-1]
     assert isinstance(record, LaunchRecord)
@@ -75,16 +79,18 @@ def _run(
     source = values.ctypes.data
     if not any(g is gradient for g in grads) or None in grads:
         return False
-    arrays = [v for v in record.values if isinstance(v, array)]
-    if _meets(source, source + values.nbytes, [*grads, *arrays]):
+    if _meets(source, source + values.nbytes, [*grads, *record.arrays]):
         return False
+    blank = is_blank(gradient)
     for g in [gradient, *grads]:
         g.storage.before_write(g.lo, g.hi)
     blob = b"".join([record.blob, *(g._packed for g in grads)])
-    came = adjoint.run_seeded(record.dim, blob, name, source)
+    came = adjoint.run_seeded(record.dim, blob, name, source, blank)
     if came is None:
         return False
-    record.stack_bytes = came.stack_bytes
+    if came[1]:
+        note_blank(gradient)
+    record.stack_bytes = came[0].stack_bytes
     return True
 
 

@@ -373,9 +373,9 @@ class Tape(ReplayedTape):
                 run = Pass(self.records, begins, restored, self._overwrites.mixed, call_site())
                 before = self._captures.ran(run)
             self._seeded.update((id(a), a) for a, _ in all_seeds)
-            records = begin(self.records, all_seeds, known and not (restored or captured))
+            left = begin(None if captured or restored or not known else self.records, all_seeds)
             if known or restored or captured or not self._replay_backward():
-                run_backward(records, restored, before, watch)
+                run_backward(self.records if left is None else left, restored, before, watch)
             done = True
             if self._verifies():
                 access.forget(self.records)

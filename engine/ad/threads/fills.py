@@ -6,17 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from engine.ad.threads.affine import Axis, Given, Poly, Value
 from engine.ad.threads.bounds import Bounds
-from engine.ad.threads.collect import Access, Collected
+from engine.ad.threads.collect import Access, Collected, Touch
 from engine.ir import nodes as n
 
 
 def fills(
     fn: n.Function, kernel: Collected, array: str, shape: Sequence[int],
-    dim: Sequence[int], given: Mapping[Given, int],
+    dim: Sequence[int], given: Mapping[Given, int], kind: Touch = "store",
 ) -> bool:  # fmt: skip
     """Whether every thread stores an element of its own, whole, and threads reach them all.
 
-    kernel: what `fn` touches. given: integer arguments and extents of arrays.
+    kernel: what `fn` touches. given: integer arguments and extents of arrays. kind: `take` for
+    what is read there and cleared.
     """
     if not kernel.known or kernel.stops or 0 in dim:
         return False
@@ -27,7 +28,7 @@ def fills(
     bounds = Bounds(dim, given)
     for span in spans:
         # A place in the code may be several stores.
-        here = [a for a in kernel.accesses if a.kind == "store" and a.span == span]
+        here = [a for a in kernel.accesses if a.kind == kind and a.span == span]
         if here and all(a.array == array and _each(a, shape, dim, bounds) for a in here):
             return True
     return False

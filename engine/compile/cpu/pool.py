@@ -146,10 +146,13 @@ class _Holder:
 
         from engine.compile.cpu.shared import load  # late: small launches need none
 
-        source = Path(__file__).parent / "native" / "pool.cpp"
+        folder = Path(__file__).parent / "native"
         try:
             if self.library is None:
-                self.library = load(source, _RUN, "the engine's own threads")
+                depends = (folder / "seeded.h").read_text(encoding="utf-8")
+                self.library = load(
+                    folder / "pool.cpp", _RUN, "the engine's own threads", [folder], depends
+                )
             self.pool = Pool(self.library)
         except (CompilerError, OSError, AttributeError) as e:
             self.failed = True

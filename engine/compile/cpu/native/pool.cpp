@@ -393,41 +393,4 @@ ENG_EXPORT int64_t eng_pool_launch(void* pool, void* entry, const unsigned char*
     return -1;
 }
 
-namespace {
-
-// An adjoint whose threads each read one cotangent, their own, which lies elsewhere: followed by
-// its arguments. See `engine.compile.cpu.seeded`.
-struct seeded_t {
-    entry_t entry;
-    unsigned char* to;          // where the adjoint reads cotangents
-    const unsigned char* from;  // where they lie
-    int64_t size;               // bytes of one
-    int64_t some;               // threads that run at once
-    int64_t none[3];            // the arguments stay aligned
-};
-
-}  // namespace
-
-// Runs some threads at a time, the last ones first, as adjoints do, right after their cotangents
-// were copied: they are near then. As if all had been copied before, whatever comes of it.
-ENG_EXPORT void eng_pool_seeded(const unsigned char* args, eng_launch* L) {
-    seeded_t s;
-    __builtin_memcpy(&s, args, sizeof(s));
-    const int64_t begin = L->begin, end = L->end;
-    const auto bring = [&s](int64_t first, int64_t stop) {
-        __builtin_memcpy(s.to + first * s.size, s.from + first * s.size, size_t((stop - first) * s.size));
-    };
-    for (int64_t stop = end; stop > begin;) {
-        int64_t first = (stop - 1) / s.some * s.some;  // at whole lines
-        if (first < begin) first = begin;
-        bring(first, stop);
-        L->begin = first, L->end = stop;
-        s.entry(args + sizeof(s), L);
-        stop = first;
-        if (!L->error) continue;
-        bring(begin, first);
-        L->begin = begin;  // L->end says which threads are left to do
-        return;
-    }
-    L->begin = begin, L->end = end;
-}
+#include "seeded.h"
