@@ -24,7 +24,7 @@ from engine.runtime.modules import force_load
 from engine.runtime.streams import ScopedStream, Stream
 
 if TYPE_CHECKING:
-    from engine.runtime.sequences import Noted
+    from engine.runtime.deferred import Noted
 
 
 class CaptureMode(IntEnum):
@@ -46,7 +46,9 @@ class Graph:
         # where a run begins to record there.
         self._rewinds: dict[int, Callable[[], None]] = {}
         self._waiting: dict[int, Callable[[], None]] = {}
-        self._has_run = False
+        self._runs = 0
+        # What runs all of it, if nobody else has its tapes.
+        self._unseen: Callable[[], bool] | None = None
         self._outer: Graph | None = None if outer is None else outer._root
         self._on_device = DeviceGraph(device)
         # While it captures.
@@ -113,12 +115,25 @@ class Graph:
         self._on_device.run(self._operations, self._by_python)
 
     def _by_python(self) -> None:
-        if not self._has_run:  # what tapes have is what was noted, and has not happened
-            self._has_run = True
-            for rewind in self._rewinds.values():
-                rewind()
+        if self._unseen is not None:
+            if self._unseen():
+                return
+            self._unseen, self._runs = None, 1  # it may be made anew later
+        if not self._runs:  # what tapes have is what was noted, and has not happened
+            self._forget()
         self._waiting = dict(self._rewinds)
         self._run()
+        self._runs += 1
+        if self._runs.bit_count() == 1:  # again and again, but seldom
+            for make in recording.unseen:
+                self._unseen = make(self._operations, self._steps, self._rewinds)
+            if self._unseen is not None:
+                self._forget()
+
+    def _forget(self) -> None:
+        """Makes tapes forget what they have recorded."""
+        for rewind in self._rewinds.values():
+            rewind()
 
 
 def capture_begin(

@@ -5,7 +5,7 @@ The tape package sits above this one and registers itself here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -15,7 +15,7 @@ from engine.diagnostics.site import Site
 if TYPE_CHECKING:
     from engine.compile.backend import Limits
     from engine.runtime.array import array
-    from engine.runtime.deferred import DeferredLaunch
+    from engine.runtime.deferred import DeferredLaunch, Noted
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Plan
     from engine.runtime.plan_parts import Call
@@ -137,6 +137,13 @@ def by_host(what: str) -> None:
     """To be called before what only the host can do. Raises NotCaptured where a device captures."""
     if capturing.get():
         raise NotCaptured(what)
+
+
+# Gives what runs a captured sequence without records, where nobody else has its tapes (see
+# `engine.tape.unseen`): of its operations, of these as they are run, and of what makes its tapes
+# forget what they record.
+Rewinds = Mapping[int, Callable[[], None]]
+unseen: list[Callable[[Sequence[Noted], Sequence[Noted], Rewinds], Callable[[], bool] | None]] = []
 
 
 Observer = Callable[["Kernel", "tuple[int, ...]"], None]

@@ -15,7 +15,7 @@ from engine.compile.cpu import CPU
 from engine.compile.cpu.launcher import write_words
 from engine.runtime import recording
 from engine.runtime.array import array
-from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Operation
+from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Noted, Operation
 from engine.runtime.device import HOST
 from engine.runtime.execute import Executable
 from engine.runtime.faults import watchers
@@ -116,7 +116,7 @@ def _written(operation: Simple) -> list[array]:
     return [a for i in call.plan.writes if (a := call.values[i]) is not None]
 
 
-def _write_as_step(operation: DeferredWrite) -> Step | None:
+def write_as_step(operation: DeferredWrite) -> Step | None:
     """A write as one of several; None where it cannot be."""
     dest, src, element = operation.dest, operation.src, operation.element
     info = dest._info
@@ -221,7 +221,7 @@ def _parts(operations: Sequence[Simple], now: Limits) -> Sequence[Operation] | N
 
     for operation in operations:
         if isinstance(operation, DeferredWrite):
-            step = _write_as_step(operation)
+            step = write_as_step(operation)
         elif not is_compiled(operation.call.plan._forward):
             return None  # the runs so far ended before it
         else:
@@ -234,9 +234,6 @@ def _parts(operations: Sequence[Simple], now: Limits) -> Sequence[Operation] | N
             steps.append(step)
     close()
     return parts
-
-
-Noted = tuple[Operation, "recording.Recorder | None"]
 
 
 def gathered(operations: Sequence[Noted]) -> list[Noted]:

@@ -64,7 +64,7 @@ class _Order:
         self.read: dict[Storage, tuple[int, int]] = {}
         self.holds: list[list[tuple[Place, bool]]] = []
 
-    def fits(self, launch: _Launch) -> bool:
+    def fits(self, launch: RecordedLaunch) -> bool:
         """Whether a launch may follow the others; takes note of it, either way."""
         if any(self._reads(a) for a in launch.writes):
             return False
@@ -129,7 +129,7 @@ class _Places:
         return [s.hold(lo, hi) for s, lo, hi in self._of]
 
 
-class _Launch:
+class RecordedLaunch:
     """A launch that is recorded, as it is each time."""
 
     __slots__ = ("aliased", "call", "held", "selection", "site", "step", "watched", "writes")
@@ -189,7 +189,7 @@ class Piece:
     """Launches of a graph that one call runs and records, on the tape that is active."""
 
     def __init__(
-        self, launches: Sequence[_Launch], operations: Sequence[Operation], order: _Order,
+        self, launches: Sequence[RecordedLaunch], operations: Sequence[Operation], order: _Order,
         batch: Batch,
     ) -> None:  # fmt: skip
         self._operations = operations
@@ -211,7 +211,7 @@ class Piece:
         wholes = [a if a._whole is None else a._whole for x in launches for a in x.arrays()]
         self.arrays = tuple({id(a): a for a in wholes}.values())  # as records have them
         # What decides how launches are recorded.
-        self._flags = tuple((a, _asks(a)) for a in self.floats)
+        self._flags = tuple((a, asks(a)) for a in self.floats)
         self._words = quick.pairs(self._flags)
         kernels = {x.call.plan.kernel for x in launches}
         self._kernels = tuple((k, k.enable_backward) for k in kernels)
@@ -222,11 +222,11 @@ class Piece:
         """Whether each is recorded, and goes backward, as it did."""
         functions, words = quick.functions(), self._words
         if functions is None or words is None or not functions.ask_same(words.at):
-            for a, asks in self._flags:
-                if _asks(a) is not asks:
+            for a, did in self._flags:
+                if asks(a) is not did:
                     return False
-        for k, asks in self._kernels:  # noqa: SIM110  # generators take twice the time
-            if k.enable_backward is not asks:
+        for k, did in self._kernels:  # noqa: SIM110  # generators take twice the time
+            if k.enable_backward is not did:
                 return False
         return True
 
@@ -358,7 +358,7 @@ class Replay:
         self.stacks[number] = adjoint.tell(came, launch.call.dim).stack_bytes
 
 
-def _asks(a: array) -> bool:
+def asks(a: array) -> bool:
     """Whether it counts as one with a gradient (see `Plan.select`)."""
     return a._flag and (a._origin is None or a.requires_grad)
 
@@ -391,7 +391,7 @@ def may_go_back(replays: Sequence[Replay]) -> Sequence[_Back] | None:
 def pieces(operations: Sequence[DeferredLaunch], now: Limits) -> list[Operation] | None:
     """Captured launches on a tape, in as few calls as can be; None where that is not known yet."""
     out: list[Operation] = []
-    some: list[tuple[_Launch, DeferredLaunch]] = []
+    some: list[tuple[RecordedLaunch, DeferredLaunch]] = []
     order = _Order()
 
     def close() -> None:
@@ -405,7 +405,7 @@ def pieces(operations: Sequence[DeferredLaunch], now: Limits) -> list[Operation]
         order = _Order()
 
     for operation in operations:
-        launch = _Launch(operation, now)
+        launch = RecordedLaunch(operation, now)
         if not (launch.selection.recorded or is_compiled(launch.selection.executable)):
             return None  # the runs so far ended before it
         alone = launch.step is None or not _Order().fits(launch)

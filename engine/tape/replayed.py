@@ -13,7 +13,7 @@ from engine.diagnostics.site import Site, call_site
 from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.blocks import Block
-from engine.runtime.deferred import DeferredLaunch, Operation
+from engine.runtime.deferred import DeferredLaunch, Noted, Operation
 from engine.runtime.plan_parts import Call
 from engine.tape.capture import Captures
 from engine.tape.overwrites import MODES, Overwrites
@@ -130,3 +130,15 @@ class ReplayedTape(Block):
         self._overwrites = self._overwrites.until(count)
         if self._stack is not None:
             self._stack = self._stack.until(count)
+
+
+def _unseen(
+    operations: Sequence[Noted], steps: Sequence[Noted],
+    rewinds: Mapping[int, Callable[[], None]],
+) -> Callable[[], bool] | None:  # fmt: skip
+    from engine.tape.unseen import unseen  # late: only what is captured and runs again needs it
+
+    return unseen(operations, steps, rewinds)
+
+
+recording.unseen.append(_unseen)

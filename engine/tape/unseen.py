@@ -1,0 +1,326 @@
+"""Captured sequences with tapes that nobody but them has: one call of compiled code, no records.
+
+A tape that is made, recorded and run backward where a sequence is captured, and that is forgotten
+there, is of no use to anybody but that sequence. What it would remember is not made then: launches,
+cotangents, adjoints and cleared gradients run one after another.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+from engine.compile.backend import Limits, Outcome, Step
+from engine.compile.cpu import CPU
+from engine.runtime import quick, recording
+from engine.runtime.array import array
+from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Noted
+from engine.runtime.device import HOST
+from engine.runtime.execute import Executable
+from engine.runtime.guards import Guard
+from engine.runtime.sequences import (
+    Writes,
+    as_one,
+    as_step,
+    is_compiled,
+    is_quiet,
+    limits,
+    write_as_step,
+)
+from engine.runtime.storage import Storage
+from engine.tape.capture import is_capturing
+from engine.tape.gradients import one_of
+from engine.tape.replay import RecordedLaunch, asks
+
+if TYPE_CHECKING:
+    from engine.tape.tape import Tape
+
+Told = tuple[Executable, tuple[int, ...]] | None
+
+
+class _Impossible(Exception):
+    """A sequence does what only records can do, or may do so."""
+
+
+class _Record:
+    """What a tape would have recorded so far.
+
+    read: what adjoints may come to read, by memory, a range of addresses around all of it. lost:
+    whether any of that was written since.
+    """
+
+    def __init__(self) -> None:
+        self.launches: list[RecordedLaunch] = []
+        self.seeded: dict[int, array] = {}
+        self.read: dict[Storage, tuple[int, int]] = {}
+        self.lost = False
+
+    def add(self, launch: RecordedLaunch) -> None:
+        self.launches.append(launch)
+        for a in launch.watched:
+            lo, hi = self.read.get(a.storage, (a.lo, a.hi))
+            self.read[a.storage] = (min(a.lo, lo), max(a.hi, hi))
+
+    def written(self, arrays: Iterable[array]) -> None:
+        for a in arrays:
+            known = self.read.get(a.storage)
+            self.lost = self.lost or (known is not None and a.lo < known[1] and known[0] < a.hi)
+
+
+class _Maker:
+    """Goes through the operations of a sequence, and notes what runs."""
+
+    def __init__(self, now: Limits, fresh: Collection[int]) -> None:
+        self.now = now
+        self.fresh = fresh
+        self.steps: list[Step] = []
+        self.told: list[Told] = []
+        self.written: list[array] = []
+        self.flags: dict[int, array] = {}
+        self.grads: dict[int, tuple[array, array | None]] = {}
+        self.given: list[tuple[dict[Any, Any], array, array]] = []
+        self.records: dict[int, _Record] = {}
+        self.kernels: dict[int, Any] = {}
+
+    def operation(self, operation: Any, tape: Any) -> None:
+        if operation.__class__ is DeferredWrite and tape is None:
+            self.write(operation)
+        elif operation.__class__ is DeferredLaunch and operation.simple:
+            self.launch(operation, tape)
+        elif operation.__class__ is partial:
+            self.backward(operation)
+        elif operation.__class__ is MethodType:
+            of: Any = operation.__self__
+            record = self.record(of)
+            if operation == of.zero:
+                self.clear(record)
+            elif operation.__name__ not in ("_join", "_left"):
+                raise _Impossible
+        else:
+            raise _Impossible
+
+    def record(self, tape: object) -> _Record:
+        """What a tape has, of which a sequence has recorded all."""
+        if id(tape) not in self.fresh:
+            raise _Impossible
+        return self.records.setdefault(id(tape), _Record())
+
+    def step(self, step: Step | None, told: Told, writes: Sequence[array]) -> None:
+        if step is None:
+            raise _Impossible
+        for r in self.records.values():
+            r.written(writes)
+        self.steps.append(step)
+        self.told.append(told)
+        self.written += writes
+
+    def write(self, operation: DeferredWrite) -> None:
+        self.step(write_as_step(operation), None, [operation.dest])
+
+    def fill(self, a: array, item: bytes | None) -> None:
+        """Writes one element all over an array."""
+        plain = a.is_contiguous and a.device is HOST and not a._info.linked and a.size
+        step = CPU.filling(a.ptr, item, a.size) if plain and item is not None else None
+        self.step(step, None, [a])
+
+    def launch(self, operation: DeferredLaunch, tape: object) -> None:
+        call = operation.call
+        if tape is None:
+            if not is_compiled(call.plan._forward):
+                raise _Impossible
+            forward = call.plan.forward
+            writes = [a for i in call.plan.writes if (a := call.values[i]) is not None]
+            self.step(as_step(forward, call, self.now), (forward, call.dim), writes)
+            return
+        launch = RecordedLaunch(operation, self.now)
+        executable = launch.selection.executable
+        if launch.selection.recorded or not is_compiled(executable) or call.plan.arguments:
+            raise _Impossible
+        self.step(launch.step, (executable, call.dim), launch.writes)
+        self.record(tape).add(launch)
+        self.kernels[id(call.plan.kernel)] = call.plan.kernel
+        for p in call.plan.floats:
+            if (a := call.values[p.index]) is not None:
+                self.flags[id(a)] = a
+
+    def gradient(self, a: array) -> array | None:
+        """The gradient that an array has, and is to have each time; None for none."""
+        if id(a) not in self.grads:
+            if a._shared is not None:
+                raise _Impossible
+            self.grads[id(a)] = (a, a.grad if asks(a) else a._grad)
+        return self.grads[id(a)][1]
+
+    def backward(self, operation: partial[Any]) -> None:
+        of = operation.func
+        if not isinstance(of, MethodType) or of != getattr(of.__self__, "backward", None):
+            raise _Impossible
+        record = self.record(of.__self__)
+        if record.lost or len(operation.args) != 2 or operation.keywords:
+            raise _Impossible
+        self.seed(record, *operation.args)
+        for launch in reversed(record.launches):
+            self.adjoint(launch)
+
+    def seed(self, record: _Record, loss: Any, grads: Any) -> None:
+        if loss.__class__ is array and not grads:
+            a, gradient = loss, self.gradient(loss)
+            if gradient is None:
+                raise _Impossible
+            self.fill(gradient, one_of(loss))
+        elif loss is None and grads.__class__ is dict and len(grads) == 1:
+            ((a, cotangent),) = grads.items()
+            if a.__class__ is not array or cotangent.__class__ is not array:
+                raise _Impossible
+            gradient = self.gradient(a)
+            if gradient is None or gradient.shape != cotangent.shape:
+                raise _Impossible
+            write = DeferredWrite(gradient, cotangent, None, lambda: None)
+            self.step(write_as_step(write), None, [gradient])
+            self.given.append((grads, a, cotangent))
+        else:
+            raise _Impossible
+        self.flags[id(a)] = a
+        record.seeded[id(a)] = a
+
+    def adjoint(self, launch: RecordedLaunch) -> None:
+        selection, call = launch.selection, launch.call
+        if not selection.useful:
+            if selection.wrt & call.plan.variants.written:
+                raise _Impossible  # which is told
+            return
+        adjoint = selection.adjoint
+        if adjoint is None or call.dim not in selection.cleared:
+            raise _Impossible
+        gradients = [self.gradient(call.values[i]) for i in selection.gradients]
+        if None in gradients:
+            raise _Impossible
+        blob = b"".join([call.blob, *(g._packed for g in gradients if g is not None)])
+        step = adjoint.step(call.dim, blob, self.now)
+        self.step(step, (adjoint, call.dim), [g for g in gradients if g is not None])
+
+    def clear(self, record: _Record) -> None:
+        found: dict[int, array] = {}
+        arrays = [x.call.values[i] for x in record.launches for i, _ in x.call.plan.bits]
+        for a in (*arrays, *record.seeded.values()):
+            gradient = None if a is None else self.gradient(a)
+            if gradient is not None:
+                found[id(gradient)] = gradient
+        for g in found.values():
+            self.fill(g, bytes(g._info.size))
+
+
+class Unseen:
+    """Runs a sequence."""
+
+    __slots__ = ("_batch", "_flag_words", "_flags", "_given", "_grad_words", "_grads", "_kernels",
+                 "_tape", "_told", "_writes")  # fmt: skip
+
+    def __init__(self, made: _Maker, batch: Any, tape: Tape) -> None:
+        self._batch = batch
+        self._told = made.told
+        self._writes = Writes(made.written)
+        self._flags = tuple((a, asks(a)) for a in made.flags.values())
+        self._grads = tuple(made.grads.values())
+        self._flag_words, self._grad_words = quick.pairs(self._flags), quick.pairs(self._grads)
+        self._kernels = tuple((k, k.enable_backward) for k in made.kernels.values())
+        self._given = made.given
+        self._tape = tape
+
+    def __call__(self) -> bool:
+        """Runs all of it; False where something is not as it was, and nothing has happened."""
+        if recording.active.get() is not None or not self.is_ready():
+            return False
+        self._writes.announce()
+        self._batch.run(self._tell, [0])
+        return True
+
+    def is_ready(self) -> bool:
+        """Whether it may run: settings are as they were, and nobody listens."""
+        batch = self._batch
+        return (
+            batch.limits == limits() and is_quiet() and not (is_capturing() or Guard.made)
+            and self._tape.is_alone() and batch.fits() and self._writes.are_free()
+            and self._is_same()
+        )  # fmt: skip
+
+    def _is_same(self) -> bool:
+        """Whether gradients are taken, and lie, as they did."""
+        functions, flags, grads = quick.functions(), self._flag_words, self._grad_words
+        if functions is None or flags is None or grads is None:
+            return False
+        if not (functions.ask_same(flags.at) and functions.have_same(grads.at)):
+            return False
+        for k, enabled in self._kernels:
+            if k.enable_backward is not enabled:
+                return False
+        for given, a, cotangent in self._given:
+            if len(given) != 1 or given.get(a) is not cotangent:
+                return False
+        return not array.retains or not any(a.retain_grad for a, _ in self._flags)
+
+    def _tell(self, number: int, came: Outcome) -> None:
+        told = self._told[number]
+        assert told is not None  # writes leave nothing
+        told[0].tell(came, told[1])
+
+
+def unseen(
+    operations: Sequence[Noted], steps: Sequence[Noted],
+    rewinds: Mapping[int, Callable[[], None]],
+) -> Unseen | None:  # fmt: skip
+    """What runs operations whose tapes nobody else has; None where that cannot be, or not yet.
+
+    steps: the same as they are run. rewinds: of tapes, what makes each forget what they record.
+    """
+    now = limits()
+    if not rewinds or as_one((), now) is None or not is_quiet():
+        return None
+    tapes: list[Any] = list({id(t): t for _, t in operations if t is not None}.values())
+    for k in range(len(tapes)):
+        tape = tapes[k]
+        if references(tape) != mentions((*operations, *steps), rewinds, tape) + 1:  # the list
+            return None
+        if tape._captures or weakref.getweakrefcount(tape):
+            return None
+    fresh = {k for k, r in rewinds.items() if isinstance(r, partial) and r.args == (0,)}
+    made = _Maker(now, fresh)
+    try:
+        for operation, recorder in operations:
+            made.operation(operation, recorder)
+    except _Impossible:
+        return None
+    batch = as_one(made.steps, now)
+    found = None if batch is None else Unseen(made, batch, tapes[0])
+    return found if found is not None and found.is_ready() else None
+
+
+class _Probe:
+    """What is referred to as often as a tape that nobody has."""
+
+
+def references(tape: object) -> int:
+    """How many references there are to a tape beside one variable of the caller's."""
+    probe = _Probe()
+    return sys.getrefcount(tape) - _passed(probe)
+
+
+def _passed(probe: object) -> int:
+    return sys.getrefcount(probe)
+
+
+def mentions(
+    operations: Iterable[Noted], rewinds: Mapping[int, Callable[[], None]], of: object
+) -> int:
+    """How often the parts of a sequence refer to a tape."""
+    found = 0
+    methods: dict[int, Any] = {id(r): r for r in rewinds.values()}
+    for noted in {id(x): x for x in operations}.values():
+        found += noted[1] is of
+        methods[id(noted[0])] = noted[0]
+    whole = {id(m): m for m in (getattr(x, "func", x) for x in methods.values())}
+    return found + sum(isinstance(m, MethodType) and m.__self__ is of for m in whole.values())
