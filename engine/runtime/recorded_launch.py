@@ -16,7 +16,7 @@ from engine.lang.vectors import vector_class
 from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.descriptors import value_of
-from engine.runtime.device import DeviceLike, get_device
+from engine.runtime.device import DeviceLike, get_device, others
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch_errors import fail
 from engine.runtime.pack import Mismatch, as_array, packer
@@ -171,10 +171,8 @@ class Launch:
             if came is not None:
                 plan.finish(self.dim, came)
                 return
-        if (
-            plan is not None and plan.plain and not self.adjoint
-            and self._backend is plan.backend and plan.is_unheard()
-        ):  # fmt: skip
+        plan = None if plan is None or self.adjoint else self._unheard(plan)
+        if plan is not None:
             blob = self._packed(plan)
             if blob is not None:
                 plan.run(self.dim, self._bound[0], blob)
@@ -197,6 +195,14 @@ class Launch:
             recording.active.reset(tokens[0])
             recording.passed_over.reset(tokens[1])
 
+    def _unheard(self, plan: Plan) -> Plan | None:
+        """The plan for the device, where nobody listens to launches there."""
+        if not plan.plain:
+            return None
+        if others:
+            return plan.for_place(self.device)
+        return plan if self._backend is plan.backend and plan.is_unheard() else None
+
     def _packed(self, plan: Plan) -> bytes | None:
         """The arguments as bytes; None where a launch has to look at them."""
         kept, blob, of = self._bound
@@ -204,6 +210,8 @@ class Launch:
             return blob
         values = list(self.params)
         blob = plan.pack(values)
+        if others and blob is not None and not plan.all_on(self.device, values):
+            return None
         # What can change is packed each time.
         steady = blob is not None and all(v.__class__ in _STEADY for v in values)
         self._bound = (values, blob, plan if steady else None)

@@ -357,11 +357,11 @@ def test_which_kernels_run_so(case: Any, there: Any, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(runner, "is_many", is_many)
 
-    def form(entry: Any, dim: Any, args: bytes, decide: Any = apart._form) -> int:
-        taken[entry.code.is_adjoint] = decide(entry, dim, args)
+    def form(entry: Any, dim: Any, args: bytes) -> int:
+        taken[entry.code.is_adjoint] = apart._form(entry, dim, args)
         return taken[entry.code.is_adjoint]
 
-    monkeypatch.setattr(apart, "_form", form)
+    monkeypatch.setattr(apart, "form_of", form)  # which knows launches of other tests
     values_of(make, enough(30_000, there), there)
     assert [taken[k] == apart.WIDE for k in (False, True)] == [forward, backward]
     assert rows == [True] * (forward + backward)

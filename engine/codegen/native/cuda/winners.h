@@ -83,9 +83,43 @@ ENG_INLINE void compete(const eng_claims& to, mat_t<R, C, T>& place, const mat_t
         compete<MAX>(to, place.c[i], before.c[i], v.c[i], mine + i * sizeof(T));
 }
 
+#if defined(ENG_ONE_BY_ONE) || __CUDA_ARCH__ < 800
+template <bool MAX, class T> ENG_INLINE bool is_beaten_near(T&, T) { return false; }
+#else
+// Whether another thread of the warp updates the same place with more, or with as much and is
+// earlier. Numbers are compared as integers, of which a warp finds the greatest at once.
+template <bool MAX, class T> ENG_INLINE bool is_beaten_near(T& place, T v) {
+    if constexpr (sizeof(T) == 4) {
+        const unsigned active = __activemask();
+        int same = 0;
+        __match_all_sync(active, reinterpret_cast<unsigned long long>(&place), &same);
+        if (!same) return false;
+        const int bits = reinterpret<int>(v), key = bits ^ int(unsigned(bits >> 31) >> 1);
+        const int best = MAX ? __reduce_max_sync(active, key) : __reduce_min_sync(active, key);
+        const unsigned first = __ffs(int(__ballot_sync(active, key == best))) - 1;
+        const T other = reinterpret<T>(best ^ int(unsigned(best >> 31) >> 1));
+        return key == best ? threadIdx.x % 32 != first : beats<MAX>(other, v);
+    }
+    return false;
+}
+#endif
+
+// Whether an update surely does not win: where others only replace a number by what beats it, one
+// that was there once is enough to know. Memory that is far is not asked again for each thread.
+template <bool MAX, class T> ENG_INLINE bool is_beaten(T& place, const T& v) {
+    if constexpr (is_float<T> && sizeof(T) >= 4) {
+        if (v != v || beats<MAX>(T(place), v)) return true;
+        return is_beaten_near<MAX>(place, v);
+    }
+    return false;
+}
+
 // An atomic update, with what the adjoint needs of it: what was there before, or where there are
 // claims to the array, what only a winner beats.
 template <bool MAX, class T> ENG_INLINE bool update_won(ctx_t& c, int array, T& place, const T& v) {
+    if constexpr (is_float<T>)
+        if (c.claims[array].words && is_beaten<MAX>(place, v))
+            return journal_write(c, unbeaten<MAX, T>());
     const T before = MAX ? atomic_t<T>::max(place, v) : atomic_t<T>::min(place, v);
     const uint64_t mine = reinterpret_cast<uint64_t>(c.journal.data) + c.journal.size;
     if (!journal_write(c, before)) return false;
