@@ -154,14 +154,15 @@ ENG_INLINE bool reserve(ctx_t& c, uint64_t need) {
     return false;
 }
 
-// It reads before it knows how much is in use, so as not to wait for memory twice.
 template <class T> ENG_INLINE T journal_read(ctx_t& c, int64_t pos) {
     T value{};
     const int64_t at = pos * 8;
-    if (at >= 0 && at + slot_bytes<T> <= c.journal.cap) load(c.journal, at, value);
-    if (at >= 0 && at + slot_bytes<T> <= c.journal.size) return value;
-    c.error = error_journal;
-    return T{};
+    if (at >= 0 && at + slot_bytes<T> <= c.journal.size) {
+        load(c.journal, at, value);
+    } else {
+        c.error = error_journal;
+    }
+    return value;
 }
 
 }  // namespace eng
