@@ -163,7 +163,7 @@ class array(ArrayBase, Operators):
         if info.linked or kind != info.kind or dims not in (None, data.shape):
             return False
         if not copy:
-            self._set(data.storage, data.ptr, data.shape, data.strides, kind)
+            self._set(data.storage, data._ptr, data.shape, data.strides, kind)
             return True
         if graph.get() is not None:
             return False
@@ -239,7 +239,7 @@ class array(ArrayBase, Operators):
             "version": 3,
             "shape": self.shape + info.inner if info.inner else self.shape,
             "typestr": info.typestr,
-            "data": (self.ptr, not storage.writable),
+            "data": (self._ptr, not storage.writable),
             "strides": None if self.is_contiguous else self.strides + info.steps,
         }
         return found

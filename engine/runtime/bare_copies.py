@@ -42,9 +42,9 @@ def copied(dest: ArrayBase, src: ArrayBase, to: int, of: int, count: int) -> boo
         and of + n <= src.size and to + n <= dest.size and _is_bare(dest)
     ):  # fmt: skip
         return False
-    first = dest.ptr + to * info.size
+    first = dest._ptr + to * info.size
     dest.storage.before_write(first, first + nbytes)
-    CPU.write(first, CPU.read(src.ptr + of * info.size, nbytes))
+    CPU.write(first, CPU.read(src._ptr + of * info.size, nbytes))
     return True
 
 

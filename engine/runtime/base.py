@@ -17,6 +17,7 @@ from engine.logger import log_warning
 from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import ElementInfo, element_info
+from engine.runtime.blank import note_address
 from engine.runtime.device import HOST, Device
 from engine.runtime.guards import in_one_place
 from engine.runtime.launch_errors import fail
@@ -60,7 +61,7 @@ def _side_by_side(shape: tuple[int, ...], itemsize: int) -> tuple[tuple[int, ...
 class ArrayBase:
     """Elements at an address, a shape and byte strides; and a gradient of the same shape.
 
-    storage: the memory. ptr: address of element 0. lo, hi: the range of addresses that
+    storage: the memory. _ptr: address of element 0. lo, hi: the range of addresses that
     the elements take up. _packed: the array as kernels read it.
     """
 
@@ -76,6 +77,7 @@ class ArrayBase:
         "_outline",
         "_own_view",
         "_packed",
+        "_ptr",
         "_retain",
         "_shared",
         "_whole",
@@ -84,7 +86,6 @@ class ArrayBase:
         "is_contiguous",
         "lo",
         "ndim",
-        "ptr",
         "shape",
         "size",
         "storage",
@@ -98,7 +99,7 @@ class ArrayBase:
     strides: tuple[int, ...]
     ndim: int
     size: int
-    ptr: int
+    _ptr: int
     lo: int
     hi: int
     is_contiguous: bool
@@ -121,6 +122,12 @@ class ArrayBase:
     _whole: array | None
     # The view that a view's gradient is taken with: (parent, operation on void-typed NumPy).
     _origin: tuple[array, Callable[[Any], Any]] | None
+
+    @property
+    def ptr(self) -> int:
+        """The address of the first element. Whoever asks may write there, and nobody would know."""
+        note_address(self.storage)
+        return self._ptr
 
     # ---- construction
 
@@ -145,7 +152,7 @@ class ArrayBase:
         kind: ElementType,
     ) -> None:
         info = self._info = element_info(kind)
-        self.storage, self.ptr, self.shape, self.strides = storage, ptr, shape, strides
+        self.storage, self._ptr, self.shape, self.strides = storage, ptr, shape, strides
         n, self.size, self.is_contiguous, lo, hi = _geometry(shape, strides, info.size)
         self.ndim, self.lo, self.hi = n, ptr + lo, ptr + hi
         self._ir = info.arrays[n]
@@ -193,7 +200,7 @@ class ArrayBase:
         """A new NumPy array over the elements, component axes last."""
         info, storage = self._info, self.storage
         out: d.NumpyArray = storage.device.backend.view(
-            storage, self.ptr, self.shape + info.inner if info.inner else self.shape,
+            storage, self._ptr, self.shape + info.inner if info.inner else self.shape,
             None if self.is_contiguous else self.strides + info.steps, info.typestr,
             storage.writable,
         )  # fmt: skip
@@ -233,22 +240,22 @@ class ArrayBase:
         model: Any = object.__new__(type(self))
         for name in ArrayBase.__slots__[1:]:
             setattr(model, name, getattr(self, name))
-        model.storage, model.ptr, model.lo, model.hi = None, 0, 0, self.hi - self.lo
+        model.storage, model._ptr, model.lo, model.hi = None, 0, 0, self.hi - self.lo
         model._packed = HEADER[self.ndim](0, *self.shape, *self.strides)
         models[self.shape] = model
 
     def _field(self, info: ElementInfo, offset: int) -> array:
         """One field of the elements, `offset` bytes into each, without a link to its gradient."""
         out: Any = object.__new__(type(self))
-        out.storage, out.ptr, out.shape, out.strides = (
-            self.storage, self.ptr + offset, self.shape, self.strides,
+        out.storage, out._ptr, out.shape, out.strides = (
+            self.storage, self._ptr + offset, self.shape, self.strides,
         )  # fmt: skip
         out.ndim, out.size, out._info, out.dtype = self.ndim, self.size, info, info.dtype
         out._ir = info.arrays[self.ndim]
         out.is_contiguous = self.size == 0
         after = self._info.size - offset - info.size  # in the last element
-        out.lo, out.hi = (self.lo + offset, self.hi - after) if self.size else (out.ptr, out.ptr)
-        out._packed = HEADER[self.ndim](out.ptr, *self.shape, *self.strides)
+        out.lo, out.hi = (self.lo + offset, self.hi - after) if self.size else (out._ptr, out._ptr)
+        out._packed = HEADER[self.ndim](out._ptr, *self.shape, *self.strides)
         out._own_view = out._outline = out._grad = out._grad_view = out._origin = None
         out._interface = None
         out._shared = None

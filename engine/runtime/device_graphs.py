@@ -120,7 +120,7 @@ def _is_same(known: Gradient, now: Gradient) -> bool:
     g, h = known[3], now[3]
     if known[1:3] != now[1:3] or (g is None) is not (h is None):
         return False
-    return g is h or all(getattr(g, k) == getattr(h, k) for k in ("storage", "ptr", "strides"))
+    return g is h or all(getattr(g, k) == getattr(h, k) for k in ("storage", "_ptr", "strides"))
 
 
 class DeviceGraph:

@@ -46,6 +46,10 @@ class Graph:
         # where a run begins to record there.
         self._rewinds: dict[int, Callable[[], None]] = {}
         self._waiting: dict[int, Callable[[], None]] = {}
+        # Tapes that are made in it: what makes each a new one, as a run begins. Of the outermost
+        # graph, which they are, those of all in it.
+        self._fresh: list[Callable[[], None]] = []
+        self._made: set[int] = set()
         self._runs = 0
         # What runs all of it, if nobody else has its tapes.
         self._unseen: Callable[[], bool] | None = None
@@ -61,9 +65,15 @@ class Graph:
     def add(self, operation: Callable[[], object]) -> None:
         """Notes an operation, and the tape that is active."""
         tape = recording.active.get()
-        if tape is not None and id(tape) not in self._root._rewinds:
-            self._root._rewinds[id(tape)] = tape.rewinding()
+        root = self._root
+        if tape is not None and id(tape) not in root._rewinds and id(tape) not in root._made:
+            root._rewinds[id(tape)] = tape.rewinding()
         self._operations.append((operation, tape))
+
+    def made(self, tape: recording.Recorder, anew: Callable[[], None]) -> None:
+        """Notes a tape that is made while it captures."""
+        self._fresh.append(anew)
+        self._root._made.add(id(tape))
 
     def __len__(self) -> int:
         return len(self._operations)
@@ -85,7 +95,9 @@ class Graph:
         self._steps = gathered(self._operations)
 
     def _run(self) -> None:
-        """Runs the operations. Tapes go on from where they are."""
+        """Runs the operations. Tapes that it has not made go on from where they are."""
+        for anew in self._fresh:
+            anew()
         before = now = recording.active.get()
         waiting = self._root._waiting
         token = None
@@ -125,15 +137,15 @@ class Graph:
         self._run()
         self._runs += 1
         if self._runs.bit_count() == 1:  # again and again, but seldom
-            for make in recording.unseen:
-                self._unseen = make(self._operations, self._steps, self._rewinds)
+            for make in () if self._rewinds else recording.unseen:
+                self._unseen = make(self._operations, self._steps, self._fresh)
             if self._unseen is not None:
                 self._forget()
 
     def _forget(self) -> None:
         """Makes tapes forget what they have recorded."""
-        for rewind in self._rewinds.values():
-            rewind()
+        for forget in (*self._rewinds.values(), *self._fresh):
+            forget()
 
 
 def capture_begin(

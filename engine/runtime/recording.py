@@ -5,7 +5,7 @@ The tape package sits above this one and registers itself here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -81,6 +81,9 @@ class Deferring(Protocol):
     def add(self, operation: Callable[[], object]) -> None:
         """Notes one."""
 
+    def made(self, tape: Recorder, anew: Callable[[], None]) -> None:
+        """Notes a tape that is made meanwhile, and so each time again: how it becomes a new one."""
+
 
 class Bystander(Protocol):
     """Is told of what no tape records, and of whatever is read."""
@@ -140,10 +143,14 @@ def by_host(what: str) -> None:
 
 
 # Gives what runs a captured sequence without records, where nobody else has its tapes (see
-# `engine.tape.unseen`): of its operations, of these as they are run, and of what makes its tapes
-# forget what they record.
-Rewinds = Mapping[int, Callable[[], None]]
-unseen: list[Callable[[Sequence[Noted], Sequence[Noted], Rewinds], Callable[[], bool] | None]] = []
+# `engine.tape.unseen`): of its operations, of these as they are run, and of what makes all
+# of its tapes new ones.
+unseen: list[
+    Callable[
+        [Sequence[Noted], Sequence[Noted], Sequence[Callable[[], None]]],
+        Callable[[], bool] | None,
+    ]
+] = []
 
 
 Observer = Callable[["Kernel", "tuple[int, ...]"], None]

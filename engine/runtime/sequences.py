@@ -124,12 +124,12 @@ def write_as_step(operation: DeferredWrite) -> Step | None:
         return None
     if src is not None:
         same = src.is_contiguous and src.device is HOST and src._info.kind == info.kind
-        return CPU.copying(dest.ptr, src.ptr, dest.hi - dest.lo) if same else None
+        return CPU.copying(dest._ptr, src._ptr, dest.hi - dest.lo) if same else None
     if element is not info.zero and not isinstance(element, (int, float, np.generic)):
         return None  # it may be changed meanwhile
     one = array._allocate((1,), dest._ir.element, True, HOST)
     one._put(element)
-    return CPU.filling(dest.ptr, CPU.read(one.ptr, info.size), dest.size)
+    return CPU.filling(dest._ptr, CPU.read(one._ptr, info.size), dest.size)
 
 
 class _Part:

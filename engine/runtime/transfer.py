@@ -117,7 +117,7 @@ def put_one(dest: array) -> None:
     if view is not None:
         view[...] = info.unit
     else:
-        CPU.write(dest.ptr, info.unit.tobytes())
+        CPU.write(dest._ptr, info.unit.tobytes())
 
 
 def _zero(dest: array) -> Any:

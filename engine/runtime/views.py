@@ -31,7 +31,7 @@ def _opaque(a: array) -> np.ndarray[Any, Any]:
     """The elements as NumPy values without components, so that axes match."""
     kind = np.dtype((np.void, a._ir.element.size))
     backend = a.storage.device.backend
-    seen: np.ndarray[Any, Any] = backend.geometry(a.storage, a.ptr, a.shape, a.strides, kind)
+    seen: np.ndarray[Any, Any] = backend.geometry(a.storage, a._ptr, a.shape, a.strides, kind)
     return seen
 
 
@@ -40,9 +40,9 @@ def apply(a: array, operation: Operation, kind: ElementType | None = None) -> ar
     found = operation.place(a) if isinstance(operation, Placed) and a.size else None
     if found is not None:
         offset, shape, strides = found
-        return type(a)._make(a.storage, a.ptr + offset, shape, strides, kind or a._ir.element)
+        return type(a)._make(a.storage, a._ptr + offset, shape, strides, kind or a._ir.element)
     seen = operation(_opaque(a))
-    address = seen.__array_interface__["data"][0] if seen.size else a.ptr
+    address = seen.__array_interface__["data"][0] if seen.size else a._ptr
     return type(a)._make(a.storage, address, seen.shape, seen.strides, kind or a._ir.element)
 
 
@@ -316,4 +316,4 @@ def _exported(a: array) -> Any:
     info = a._info
     shape, strides = a.shape + info.inner, a.strides + info.steps
     dtype = info.numpy if info.numpy.kind != "V" else np.dtype(f"u{info.numpy.itemsize}")
-    return a.device.backend.export(a.storage, a.ptr, shape, strides, dtype)
+    return a.device.backend.export(a.storage, a._ptr, shape, strides, dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import Token
 from functools import partial
 from typing import Any
@@ -33,6 +33,9 @@ class ReplayedTape(Block):
     # Records, and what follows them; where the tape has no list of all of them.
     _unmade: tuple[list[Record], list[Replay]] | None = None
     _token: Token[recording.Recorder | None] | None = None
+    _seeded: dict[int, array]
+    _former: Collection[array]
+    loss: array | None
 
     def __getattr__(self, name: str) -> Any:
         """The records, made now."""
@@ -63,6 +66,10 @@ class ReplayedTape(Block):
             self._unmade = (self.records, [])
             del self.records
         self._unmade[1].append(replay)
+
+    def _verifies(self) -> bool:
+        """Whether to mark what is read, and to warn where it is written."""
+        return config.verify_autograd_array_access
 
     def is_alone(self) -> bool:
         """Whether its records are for itself, and taken as they are by default."""
@@ -122,6 +129,14 @@ class ReplayedTape(Block):
         """What makes the tape forget all that is recorded from now on."""
         return partial(self._rewind, self._count())
 
+    def _anew(self) -> None:
+        """Makes it what it was when it was made, where a graph makes it again."""
+        self._rewind(0)
+        self._stack = None
+        self._seeded = {}
+        self._former = ()
+        self.loss = None
+
     def _rewind(self, count: int) -> None:
         self._captures.forget()
         unmade = self._unmade
@@ -133,12 +148,11 @@ class ReplayedTape(Block):
 
 
 def _unseen(
-    operations: Sequence[Noted], steps: Sequence[Noted],
-    rewinds: Mapping[int, Callable[[], None]],
-) -> Callable[[], bool] | None:  # fmt: skip
+    operations: Sequence[Noted], steps: Sequence[Noted], fresh: Sequence[Callable[[], None]]
+) -> Callable[[], bool] | None:
     from engine.tape.unseen import unseen  # late: only what is captured and runs again needs it
 
-    return unseen(operations, steps, rewinds)
+    return unseen(operations, steps, fresh)
 
 
 recording.unseen.append(_unseen)

@@ -81,14 +81,19 @@ def _run(
         return False
     if _meets(source, source + values.nbytes, [*grads, *record.arrays]):
         return False
-    blank = is_blank(gradient)
+    # Whoever else has its memory in the launch has to find there what is there.
+    others = [g for g in grads if g is not gradient]
+    alone = len(others) == len(grads) - 1 and not _meets(
+        gradient.lo, gradient.hi, [*others, *record.arrays]
+    )
+    blank = alone and is_blank(gradient)
     for g in [gradient, *grads]:
         g.storage.before_write(g.lo, g.hi)
     blob = b"".join([record.blob, *(g._packed for g in grads)])
     came = adjoint.run_seeded(record.dim, blob, name, source, blank)
     if came is None:
         return False
-    if came[1]:
+    if came[1] and alone:
         note_blank(gradient)
     record.stack_bytes = came[0].stack_bytes
     return True

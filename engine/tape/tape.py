@@ -59,6 +59,8 @@ class Tape(ReplayedTape):
         self._former: Collection[array] = ()  # of records that were forgotten
         self._captures = self._listeners()
         self._overwrites = Overwrites()
+        if recording.captured and (graph := recording.graph.get()) is not None:
+            graph.made(self, self._anew)
 
     def _listeners(self) -> Captures:
         return Captures(self.records, self) if is_capturing() else NOBODY
@@ -75,10 +77,6 @@ class Tape(ReplayedTape):
             if self._captures is NOBODY:
                 self._captures = Captures(self.records, self, late=True)
             self._captures.join(self.records)
-
-    def _verifies(self) -> bool:
-        """Whether to mark what is read, and to warn where it is written."""
-        return config.verify_autograd_array_access
 
     # ---- recording
 
@@ -238,6 +236,8 @@ class Tape(ReplayedTape):
         del max_blocks, block_dim, metadata
         if not isinstance(kernel, Kernel):
             raise self._misused(f"record_launch takes a kernel, got {kernel!r}")
+        if recording.deferred(partial(self.record_launch, kernel, dim, 0, inputs, outputs, device)):
+            return
         place = get_device(device)
         plan = kernel.plan.on(place.backend)
         if plan.arguments is not None and plan.arguments.linked:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.compile.backend import Limits, Outcome, Step
 from engine.compile.cpu import CPU
@@ -35,9 +35,7 @@ from engine.runtime.storage import Storage
 from engine.tape.capture import is_capturing
 from engine.tape.gradients import one_of
 from engine.tape.replay import RecordedLaunch, asks
-
-if TYPE_CHECKING:
-    from engine.tape.tape import Tape
+from engine.tape.tape import Tape
 
 Told = tuple[Executable, tuple[int, ...]] | None
 
@@ -124,7 +122,7 @@ class _Maker:
     def fill(self, a: array, item: bytes | None) -> None:
         """Writes one element all over an array."""
         plain = a.is_contiguous and a.device is HOST and not a._info.linked and a.size
-        step = CPU.filling(a.ptr, item, a.size) if plain and item is not None else None
+        step = CPU.filling(a._ptr, item, a.size) if plain and item is not None else None
         self.step(step, None, [a])
 
     def launch(self, operation: DeferredLaunch, tape: object) -> None:
@@ -270,25 +268,23 @@ class Unseen:
 
 
 def unseen(
-    operations: Sequence[Noted], steps: Sequence[Noted],
-    rewinds: Mapping[int, Callable[[], None]],
-) -> Unseen | None:  # fmt: skip
+    operations: Sequence[Noted], steps: Sequence[Noted], fresh: Sequence[Callable[[], None]]
+) -> Unseen | None:
     """What runs operations whose tapes nobody else has; None where that cannot be, or not yet.
 
-    steps: the same as they are run. rewinds: of tapes, what makes each forget what they record.
+    steps: the same as they are run. fresh: what makes tapes new ones, of all that are made there.
     """
     now = limits()
-    if not rewinds or as_one((), now) is None or not is_quiet():
+    if not fresh or as_one((), now) is None or not is_quiet():
         return None
-    tapes: list[Any] = list({id(t): t for _, t in operations if t is not None}.values())
+    tapes: list[Any] = [getattr(anew, "__self__", None) for anew in fresh]
     for k in range(len(tapes)):
         tape = tapes[k]
-        if references(tape) != mentions((*operations, *steps), rewinds, tape) + 1:  # the list
+        if type(tape) is not Tape or tape._captures or weakref.getweakrefcount(tape):
             return None
-        if tape._captures or weakref.getweakrefcount(tape):
+        if references(tape) != mentions((*operations, *steps), fresh, tape) + 1:  # the list
             return None
-    fresh = {k for k, r in rewinds.items() if isinstance(r, partial) and r.args == (0,)}
-    made = _Maker(now, fresh)
+    made = _Maker(now, frozenset(map(id, tapes)))
     try:
         for operation, recorder in operations:
             made.operation(operation, recorder)
@@ -313,12 +309,10 @@ def _passed(probe: object) -> int:
     return sys.getrefcount(probe)
 
 
-def mentions(
-    operations: Iterable[Noted], rewinds: Mapping[int, Callable[[], None]], of: object
-) -> int:
+def mentions(operations: Iterable[Noted], fresh: Iterable[object], of: object) -> int:
     """How often the parts of a sequence refer to a tape."""
     found = 0
-    methods: dict[int, Any] = {id(r): r for r in rewinds.values()}
+    methods: dict[int, Any] = {id(r): r for r in fresh}
     for noted in {id(x): x for x in operations}.values():
         found += noted[1] is of
         methods[id(noted[0])] = noted[0]

@@ -53,7 +53,7 @@ OBJECTS = (
 QUIET = 5
 _SLOTS = {
     "array": ("_ir", "_packed", "storage", "is_contiguous", "lo", "hi", "_grad", "_flag", "_origin",
-              "_shared", "ptr", "_retain", "dtype", "ndim", "shape", "size", "strides", "_info",
+              "_shared", "_ptr", "_retain", "dtype", "ndim", "shape", "size", "strides", "_info",
               "_grad_view", "_interface", "_outline", "_own_view", "_whole"),
     "storage": ("writable", "guard", "_hold", "version", "external", "_views", "lo", "nbytes",
                 "owner", "device", "_copier", "_frozen", "kept", "reads"),

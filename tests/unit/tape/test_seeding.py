@@ -306,6 +306,86 @@ def test_a_cotangent_that_is_a_gradient_is_copied(
     _same(found, expected)
 
 
+def _shared_gradient(n: int) -> tuple[Any, ...]:
+    x, y = (wp.array(np.full(n, 0.5, np.float32), requires_grad=True) for _ in range(2))
+    y.grad = x.grad
+    return [x, y, 2.0], y, x
+
+
+def _shared_memory(n: int) -> tuple[Any, ...]:
+    x, y = (wp.array(np.full(n, 0.5, np.float32), requires_grad=True) for _ in range(2))
+    y.grad = x.grad[:]
+    return [x, y, 2.0], y, x
+
+
+def _gradient_as_input(n: int) -> tuple[Any, ...]:
+    y = wp.array(np.full(n, 0.5, np.float32), requires_grad=True)
+    x = y.grad
+    x.requires_grad = True
+    return [x, y, 2.0], y, x
+
+
+def _input_as_gradient(n: int) -> tuple[Any, ...]:
+    x, y = (wp.array(np.full(n, 0.5, np.float32), requires_grad=True) for _ in range(2))
+    y.grad = x
+    return [x, y, 2.0], y, x
+
+
+@pytest.mark.parametrize(
+    "make", [_shared_gradient, _shared_memory, _gradient_as_input, _input_as_gradient]
+)
+@pytest.mark.parametrize("kernel", [plain, adds, guarded], ids=lambda k: k.key)
+def test_gradients_that_others_have_too(
+    kernel: Any, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their memory is another array's of the launch: it must have what it would have had."""
+
+    def grads() -> list[np.ndarray[Any, Any]]:
+        args, y, x = make(3000)
+        recorded = wp.Tape()
+        with recorded:
+            wp.launch(kernel, 3000, args)
+        out = []
+        for k in range(6):
+            recorded.backward(grads={y: np.full(3000, 1.0 + k, np.float32)})
+            out += [np.array(wp.clone(a).numpy()) for a in (x.grad, y.grad)]
+        return out
+
+    with monkeypatch.context() as m:
+        m.setattr(seeding, "VAST", 1 << 60)
+        expected = grads()
+    _same(grads(), expected)
+
+
+@wp.kernel
+def two_names(x: F, y: F, z: F):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+    z[i] = 3.0 * x[i]
+
+
+def test_results_with_two_names() -> None:
+    x, y = (wp.array(np.full(3000, 0.5, np.float32), requires_grad=True) for _ in range(2))
+    z = y.reshape(3000)
+    recorded = wp.Tape()
+    with recorded:
+        wp.launch(two_names, 3000, [x, y, z])
+    for k in range(1, 7):
+        recorded.backward(grads={y: np.ones(3000, np.float32)})
+        np.testing.assert_array_equal(x.grad.numpy(), np.full(3000, 3.0 * k, np.float32))
+
+
+def test_writes_through_an_address(taken: list[bool]) -> None:
+    recorded, x, y, c = _tape(plain, (3000,))
+    recorded.backward(grads={y: c})
+    recorded.backward(grads={y: c})
+    assert taken[-1] is True
+    wp.array(ptr=y.grad.ptr, shape=(3000,), dtype=float).fill_(5.0)
+    recorded.backward(grads={y: c})
+    assert taken[-1] is False
+    assert not y.grad.numpy().any()
+
+
 def test_parts_of_a_larger_array(taken: list[bool]) -> None:
     whole = wp.array(np.linspace(-1, 1, 6000, dtype=np.float32), requires_grad=True)
     y = wp.zeros(6000, dtype=float, requires_grad=True)

@@ -64,6 +64,11 @@ def checks(x: F, y: F, s: float):
 
 
 @wp.kernel
+def fewer(left: wp.array(dtype=int)):
+    left[0] = left[0] - 1
+
+
+@wp.kernel
 def moves(x: V, y: V, s: float):
     i = wp.tid()
     y[i] = x[i] * s + wp.vec3(1.0, 2.0, 3.0)
@@ -241,6 +246,134 @@ def test_a_tape_that_somebody_has_keeps_its_records(hold: Callable[[Any], Any]) 
     for _ in range(25):
         again()
     assert w.numpy().tobytes() == v.numpy().tobytes()
+
+
+class Halving(wp.Tape):
+    def backward(self, loss: Any = None, grads: Any = None) -> None:
+        super().backward(loss, grads)
+        for r in self.records:
+            for a in r.arrays:
+                if a.grad is not None:
+                    a.grad.assign(0.5 * a.grad.numpy())
+
+
+ORDERS = ("fbuz", "zfbu", "fzbu", "bf", "bfz", "fbbz", "ffbz", "efb", "bef", "zefb", "fbzz",
+          "fbufbz", "fub", "zbf")  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("kind", [wp.Tape, Halving])
+def test_orders_of_what_tapes_do(order: str, kind: Any) -> None:
+    """As it is without a capture, whether somebody has the tape or not."""
+
+    def made() -> tuple[list[Any], Callable[[], Any]]:
+        x = wp.array(np.linspace(0, 1, 12, dtype=np.float32), requires_grad=True)
+        y = wp.zeros(12, dtype=float, requires_grad=True)
+        loss = wp.zeros(1, dtype=float, requires_grad=True)
+
+        def iteration() -> Any:
+            loss.zero_()
+            tape = kind()
+            for step in order:
+                if step in "fe":
+                    with tape:
+                        if step == "f":
+                            wp.launch(scale, 12, [x, y, 0.5])
+                            wp.launch(total, 12, [y, loss, 1.0])
+                elif step == "b":
+                    tape.backward(loss)
+                elif step == "z":
+                    tape.zero()
+                else:
+                    wp.launch(descend, 12, [x.grad, x, 0.01])
+            return tape
+
+        return [x, y, loss], iteration
+
+    def replayed(iteration: Callable[[], Any], kept: list[Any] | None) -> Callable[[], Any]:
+        graph = _captured(iteration, kept)
+        return lambda: wp.capture_launch(graph)
+
+    ways = [made() for _ in range(3)]
+    kept: list[Any] = []
+    runs = [ways[0][1], replayed(ways[1][1], kept), replayed(ways[2][1], None)]
+    if kind is Halving:  # NumPy sees what is there when it is captured
+        runs = runs[1:]
+        ways = ways[1:]
+    for _ in range(8):
+        for run in runs:
+            run()
+        bits = [_bits(arrays) for arrays, _ in ways]
+        assert bits.count(bits[0]) == len(bits)
+
+
+def test_a_tape_that_was_used_before() -> None:
+    x, y = (wp.array(np.ones(6, np.float32), requires_grad=True) for _ in range(2))
+    q = wp.array(np.ones(6, np.float32), requires_grad=True)
+    kept = []
+    for keep in (False, True):
+        tape = wp.Tape()
+        tape.backward(grads={q: wp.ones_like(q)})
+
+        def iteration(tape: Any = tape) -> None:
+            with tape:
+                wp.launch(scale, 6, [x, y, 1.0])
+            tape.backward(grads={y: x})
+            wp.launch(descend, 6, [y, q.grad, -1.0])
+            tape.zero()
+
+        q.grad.zero_()
+        graph = _captured(iteration)
+        if keep:
+            kept.append(tape)
+        del tape, iteration
+        found = []
+        for _ in range(5):
+            wp.capture_launch(graph)
+            found.append(wp.clone(q.grad).numpy().tolist())
+        kept.append(found)
+    assert kept[0] == kept[2]
+
+
+def test_a_tape_in_a_loop() -> None:
+    """Each turn makes it anew."""
+    x = wp.array(np.ones(4, np.float32), requires_grad=True)
+    y = wp.zeros(4, dtype=float, requires_grad=True)
+    left = wp.zeros(1, dtype=int)
+    seed = wp.ones_like(x)
+
+    def turn() -> None:
+        tape = wp.Tape()
+        with tape:
+            wp.launch(scale, 4, [x, y, 2.0])
+        tape.backward(grads={y: seed})
+        wp.launch(fewer, 1, [left])
+
+    with wp.ScopedCapture() as capture:
+        wp.capture_while(left, turn)
+    for count in (3, 1, 4):
+        left.fill_(count)
+        x.grad.zero_()
+        wp.capture_launch(capture.graph)
+        np.testing.assert_allclose(x.grad.numpy(), count * (2.0 + np.cos(1.0)), rtol=1e-6)
+
+
+def test_a_launch_that_is_recorded_afterwards() -> None:
+    x = wp.array(np.ones(4, np.float32), requires_grad=True)
+    y = wp.zeros(4, dtype=float, requires_grad=True)
+    seed = wp.ones_like(x)
+
+    def iteration() -> None:
+        tape = wp.Tape()
+        wp.launch(scale, 4, [x, y, 2.0])
+        tape.record_launch(scale, 4, inputs=[x, y, 2.0])
+        tape.backward(grads={y: seed})
+
+    graph = _captured(iteration)
+    for k in range(1, 5):
+        wp.capture_launch(graph)
+        np.testing.assert_allclose(x.grad.numpy(), k * (2.0 + np.cos(1.0)), rtol=1e-6)
 
 
 def test_a_tape_in_the_caller_is_seen() -> None:
