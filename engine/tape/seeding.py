@@ -76,24 +76,23 @@ def _run(
     record: LaunchRecord, adjoint: Executable, name: str, gradient: array, values: Any
 ) -> bool:
     grads = [record.values[i].grad for i in record.selection.gradients]
-    source = values.ctypes.data
-    if not any(g is gradient for g in grads) or None in grads:
-        return False
-    if _meets(source, source + values.nbytes, [*grads, *record.arrays]):
-        return False
-    # Whoever else has its memory in the launch has to find there what is there.
     others = [g for g in grads if g is not gradient]
-    alone = len(others) == len(grads) - 1 and not _meets(
-        gradient.lo, gradient.hi, [*others, *record.arrays]
-    )
-    blank = alone and is_blank(gradient)
+    if len(others) != len(grads) - 1 or None in grads:
+        return False
+    # Who else has that memory in the launch must find there what would have been copied.
+    source, rest = values.ctypes.data, [*others, *record.arrays]
+    if _meets(gradient.lo, gradient.hi, rest) or _meets(
+        source, source + values.nbytes, [gradient, *rest]
+    ):
+        return False
+    blank = is_blank(gradient)
     for g in [gradient, *grads]:
         g.storage.before_write(g.lo, g.hi)
     blob = b"".join([record.blob, *(g._packed for g in grads)])
     came = adjoint.run_seeded(record.dim, blob, name, source, blank)
     if came is None:
         return False
-    if came[1] and alone:
+    if came[1]:
         note_blank(gradient)
     record.stack_bytes = came[0].stack_bytes
     return True

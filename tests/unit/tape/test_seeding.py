@@ -107,6 +107,12 @@ def neighbours(x: F, y: F, s: float):
 
 
 @wp.kernel
+def reverses(x: F, y: F, s: float):
+    i = wp.tid()
+    y[i] = x[x.shape[0] - 1 - i] * s
+
+
+@wp.kernel
 def shared(x: F, y: F, s: float):
     i = wp.tid()
     y[i] = x[i] * x[0] * s
@@ -334,7 +340,7 @@ def _input_as_gradient(n: int) -> tuple[Any, ...]:
 @pytest.mark.parametrize(
     "make", [_shared_gradient, _shared_memory, _gradient_as_input, _input_as_gradient]
 )
-@pytest.mark.parametrize("kernel", [plain, adds, guarded], ids=lambda k: k.key)
+@pytest.mark.parametrize("kernel", [plain, adds, guarded, reverses], ids=lambda k: k.key)
 def test_gradients_that_others_have_too(
     kernel: Any, make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -373,6 +379,25 @@ def test_results_with_two_names() -> None:
     for k in range(1, 7):
         recorded.backward(grads={y: np.ones(3000, np.float32)})
         np.testing.assert_array_equal(x.grad.numpy(), np.full(3000, 3.0 * k, np.float32))
+
+
+@wp.kernel
+def unused(x: F, y: F, z: F):
+    i = wp.tid()
+    y[x.shape[0] - 1 - i] = 3.0 * x[i]
+
+
+def test_a_gradient_that_goes_by_another_name() -> None:
+    """The cotangent is that of an argument that the kernel does not touch."""
+    x, y, z = (wp.array(np.full(3000, 0.5, np.float32), requires_grad=True) for _ in range(3))
+    z.grad = y.grad
+    recorded = wp.Tape()
+    with recorded:
+        wp.launch(unused, 3000, [x, y, z])
+    c = np.linspace(0, 1, 3000, dtype=np.float32)
+    for k in range(1, 5):
+        recorded.backward(grads={z: c})
+        np.testing.assert_allclose(x.grad.numpy(), 3 * k * c[::-1], rtol=1e-6)
 
 
 def test_writes_through_an_address(taken: list[bool]) -> None:
