@@ -400,6 +400,89 @@ def test_a_gradient_that_goes_by_another_name() -> None:
         np.testing.assert_allclose(x.grad.numpy(), 3 * k * c[::-1], rtol=1e-6)
 
 
+@wp.kernel
+def both(x: F, y: F, z: F):
+    i = wp.tid()
+    y[i] = wp.sin(x[i]) * z[i]
+    if x[i] > 0.0:
+        z[i] = x[i] * 2.0
+
+
+@wp.kernel
+def ahead(x: F, y: F, z: F):
+    i = wp.tid()
+    if i + 1 < x.shape[0]:
+        y[i + 1] = x[i] * 0.5
+    z[i] = x[i] * x[i]
+
+
+RANDOM = (two_names, unused, both, ahead)
+
+
+def _random_passes(seed: int) -> list[np.ndarray[Any, Any]]:
+    """Arrays and gradients that may meet each other, and passes with writes between them."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.choice([256, 700, 1024]))
+    one_of = lambda *of: of[int(rng.integers(len(of)))]  # noqa: E731
+    values, grads = (wp.array(rng.normal(size=4 * n).astype(np.float32)) for _ in range(2))
+    arrays: list[Any] = []
+    for _ in range(3):
+        how = one_of("own", "own", "own", "part", "view")
+        if how == "part":
+            at = int(rng.integers(3 * n))
+            a = values[at : at + n]
+        elif how == "view" and arrays:
+            a = one_of(*arrays).reshape(n)
+        else:
+            a = wp.array(rng.normal(size=n).astype(np.float32))
+        a.requires_grad = bool(rng.integers(6))
+        if a.requires_grad and a._origin is None:
+            where = one_of("own", "own", "own", "part", "shared", "input")
+            if where == "part":
+                at = int(rng.integers(3 * n))
+                a.grad = grads[at : at + n]
+            elif where == "shared" and arrays and arrays[-1].requires_grad:
+                a.grad = arrays[-1].grad
+            elif where == "input" and arrays:
+                a.grad = one_of(*arrays)
+        arrays.append(a)
+    recorded, kernel, of = wp.Tape(), one_of(*RANDOM), one_of(*arrays)
+    of.requires_grad = True
+    with recorded:
+        wp.launch(kernel, n, arrays)
+    cotangent = wp.array(rng.normal(size=n).astype(np.float32))
+    cotangent = one_of(cotangent, cotangent, cotangent, one_of(*arrays), grads[n // 2 : n // 2 + n])
+    out = []
+    for _ in range(4):
+        recorded.backward(grads={of: cotangent})
+        action = one_of("none", "none", "zero", "fill", "see", "address")
+        gradient = of.grad
+        if action == "zero":
+            recorded.zero()
+        elif action == "fill":
+            gradient[1:7].fill_(2.0)
+        elif action == "see":
+            gradient.numpy()[3] = 5.0
+        elif action == "address" and gradient.is_contiguous:
+            wp.array(ptr=gradient.ptr, shape=(3,), dtype=float).fill_(7.0)
+        made = [values, grads, *arrays, *(a.grad for a in arrays if a.grad is not None)]
+        out += [np.array(wp.clone(a).numpy()) for a in made]
+    return out
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", range(0, 240, 40))
+def test_random_arrays_that_meet(
+    first: int, taken: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(first, first + 40):
+        with monkeypatch.context() as m:
+            m.setattr(seeding, "VAST", 1 << 60)
+            expected = _random_passes(seed)
+        _same(_random_passes(seed), expected)
+    assert True in taken and False in taken
+
+
 def test_writes_through_an_address(taken: list[bool]) -> None:
     recorded, x, y, c = _tape(plain, (3000,))
     recorded.backward(grads={y: c})
