@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -295,3 +296,62 @@ def test_what_is_no_dictionary_of_cotangents(grads: Any, monkeypatch: pytest.Mon
             with pytest.raises(EngineError) as e:
                 tape.backward(loss, grads=grads)
             assert e.value.diagnostics[0].code == "E402"
+
+
+class _Model:
+    """Keeps its tape and arrays, and itself: a circle."""
+
+    def __init__(self) -> None:
+        self.x, self.y, self.tape, self.me = made(4), made(4), wp.Tape(), self
+
+    def record(self) -> None:
+        for _ in range(5):
+            with self.tape:
+                wp.launch(scale, 4, [self.x, self.y, 1.0])
+
+
+@pytest.mark.host("native launches")
+def test_records_are_nothing_that_the_collector_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    with way(monkeypatch, "native"):
+        m = _Model()
+        for _ in range(3):
+            m.tape.reset()
+            m.record()
+        record = m.tape.records[-1]
+        assert not any(map(gc.is_tracked, (record, record.values, record.held, record.dim)))
+        # They go with what has them, also in circles.
+        seen = [weakref.ref(a) for a in (m.x, m.y)]
+        del m, record
+        gc.collect()
+        assert all(r() is None for r in seen)
+
+
+@pytest.mark.host("native launches")
+def test_records_of_what_may_lead_anywhere_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory of others, and gradients that are theirs, may lead back to the tape."""
+
+    class Memory(np.ndarray):  # has attributes
+        pass
+
+    def circle(which: str) -> weakref.ref[Any]:
+        memory = np.ones(4, np.float32).view(Memory)
+        x, y = made(4), made(4)
+        other = wp.array(memory, copy=False, dtype=float)
+        if which == "gradient":
+            x.grad = other
+        else:
+            x = other
+        tape = wp.Tape()
+        for _ in range(5):
+            tape.reset()
+            with tape:
+                wp.launch(scale, 4, [x, y, 1.0])
+        assert gc.is_tracked(tape.records[0])
+        memory.tape = tape
+        return weakref.ref(memory)
+
+    with way(monkeypatch, "native"):
+        for which in ("memory", "gradient"):
+            seen = circle(which)
+            gc.collect()
+            assert seen() is None
