@@ -471,11 +471,11 @@ def _random_passes(seed: int) -> list[np.ndarray[Any, Any]]:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, 240, 40))
+@pytest.mark.parametrize("first", range(0, 240, 120))
 def test_random_arrays_that_meet(
     first: int, taken: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for seed in range(first, first + 40):
+    for seed in range(first, first + 120):
         with monkeypatch.context() as m:
             m.setattr(seeding, "VAST", 1 << 60)
             expected = _random_passes(seed)
