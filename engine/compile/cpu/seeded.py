@@ -24,7 +24,7 @@ from engine.compile.cpu.schedule import schedule
 from engine.compile.threads import Placed, Threads
 from engine.lang.strided import row_major
 
-NEAR = 1 << 17  # bytes of cotangents that are copied at once
+NEAR = 1 << 18  # bytes of cotangents that are copied at once
 _BLOCK = 256  # threads: blocks of them must not be cut
 _HEAD = struct.Struct("<12q")  # `seeded_t` of native/seeded.h
 _OWN = frozenset(["read", "store", "take", "add"])
