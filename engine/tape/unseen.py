@@ -275,7 +275,7 @@ def unseen(
     steps: the same as they are run. fresh: what makes tapes new ones, of all that are made there.
     """
     now = limits()
-    if not fresh or as_one((), now) is None or not is_quiet():
+    if not (fresh and TRUSTED) or as_one((), now) is None or not is_quiet():
         return None
     tapes: list[Any] = [getattr(anew, "__self__", None) for anew in fresh]
     for k in range(len(tapes)):
@@ -307,6 +307,22 @@ def references(tape: object) -> int:
 
 def _passed(probe: object) -> int:
     return sys.getrefcount(probe)
+
+
+def _counts() -> bool:
+    """Whether this Python counts references as `unseen` takes it."""
+    found = []
+    for more in range(3):
+        kept = [_Probe()]
+        others = kept * more
+        for k in range(len(kept)):
+            one = kept[k]
+            found.append(references(one))
+        del others
+    return found == [1, 2, 3]
+
+
+TRUSTED = _counts()
 
 
 def mentions(operations: Iterable[Noted], fresh: Iterable[object], of: object) -> int:
