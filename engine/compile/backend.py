@@ -385,14 +385,16 @@ class Backend(ABC):
     def run_seeded(
         self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
         spare: Callable[[], Entry] | None, array: str, source: int, blank: bool,
+        begin: Callable[[], None],
     ) -> tuple[Outcome, bool] | None:  # fmt: skip
         """Runs an adjoint as if the gradient of an array of the kernel held what is elsewhere.
 
         source: its address, in contiguous memory that no array of the launch shares. blank:
-        whether the gradient is known to be zero, in all bits. Gives what came of it, and whether
-        the gradient is now. None where it cannot be run so; nothing has happened then.
+        whether the gradient is known to be zero, in all bits. begin: called before it runs. Gives
+        what came of it, and whether the gradient is zero now. None where it cannot be run so;
+        nothing has happened then.
         """
-        del entry, dim, args, limits, spare, array, source, blank
+        del entry, dim, args, limits, spare, array, source, blank, begin
         return None
 
     def restless(

@@ -418,4 +418,5 @@ def may_meet(a: Placed, b: Placed) -> bool:
 
 
 def _elements(a: Placed) -> strided.Elements:
-    return strided.Elements(a.ptr, a.lo, a.hi, a.strides, a._info.size)
+    at = a._ptr if isinstance(a, ArrayBase) else a.ptr  # of which nobody else is told
+    return strided.Elements(at, a.lo, a.hi, a.strides, a._info.size)

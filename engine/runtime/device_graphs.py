@@ -16,7 +16,7 @@ from weakref import WeakSet
 from engine import config
 from engine.compile.backend import NotCaptured
 from engine.runtime import recording
-from engine.runtime.deferred import DeferredLaunch, DeferredWrite
+from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Noted
 from engine.runtime.device import others
 from engine.runtime.faults import watchers
 from engine.runtime.launch_errors import fail
@@ -24,7 +24,6 @@ from engine.runtime.storage import Storage, watching
 
 if TYPE_CHECKING:
     from engine.runtime.device import Device
-    from engine.runtime.recording import Recorder
 
 _MODULES = ("engine.runtime.launch", "engine.runtime.transfer", "engine.tape.tape")
 _AFTER = 1  # runs by Python that come first: they compile, and make gradients
@@ -61,7 +60,6 @@ def check_recorded(tape: Any) -> None:
                    )  # fmt: skip
 
 
-Noted = tuple[Callable[[], object], "Recorder | None"]
 Gradient = tuple[Any, bool, bool, Any]
 
 

@@ -233,15 +233,16 @@ class Executable:
         return None
 
     def run_seeded(
-        self, dim: tuple[int, ...], args: bytes, array: str, source: int, blank: bool
-    ) -> tuple[Execution, bool] | None:
+        self, dim: tuple[int, ...], args: bytes, array: str, source: int, blank: bool,
+        begin: Callable[[], None],
+    ) -> tuple[Execution, bool] | None:  # fmt: skip
         """Runs an adjoint with a cotangent that lies elsewhere: see `Backend.run_seeded`."""
         entry = self._entry
         if watchers or entry is None or self._what[0].debug:
             return None
         limits = _limits(config.stack_limit_bytes, config.journal_limit_bytes)
         how = (entry, dim, args, limits, self._spare)
-        came = self._backend.run_seeded(*how, array, source, blank)
+        came = self._backend.run_seeded(*how, array, source, blank, begin)
         return None if came is None else (_ended(entry, came[0], dim, None, False), came[1])
 
     @property

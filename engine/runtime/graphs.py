@@ -46,10 +46,12 @@ class Graph:
         # where a run begins to record there.
         self._rewinds: dict[int, Callable[[], None]] = {}
         self._waiting: dict[int, Callable[[], None]] = {}
-        # Tapes that are made in it: what makes each a new one, as a run begins. Of the outermost
-        # graph, which they are, those of all in it.
+        # Tapes that are made in it: what makes each a new one, as a run begins.
         self._fresh: list[Callable[[], None]] = []
-        self._made: set[int] = set()
+        # Of the outermost graph: those of all graphs in it, by tape; and tapes that operations
+        # record on outside of their blocks, which go back at once.
+        self._made: dict[int, Callable[[], None]] = {}
+        self._at_once: list[int] = []
         self._runs = 0
         # What runs all of it, if nobody else has its tapes.
         self._unseen: Callable[[], bool] | None = None
@@ -62,18 +64,22 @@ class Graph:
     def _root(self) -> Graph:
         return self if self._outer is None else self._outer
 
-    def add(self, operation: Callable[[], object]) -> None:
-        """Notes an operation, and the tape that is active."""
-        tape = recording.active.get()
-        root = self._root
-        if tape is not None and id(tape) not in root._rewinds and id(tape) not in root._made:
-            root._rewinds[id(tape)] = tape.rewinding()
+    def add(
+        self, operation: Callable[[], object], records: recording.Recorder | None = None
+    ) -> None:
+        """Notes an operation, and the tape that is active. records: one that it records on."""
+        tape, root = recording.active.get(), self._root
+        for t in (tape, records):
+            if t is not None and id(t) not in root._rewinds and id(t) not in root._made:
+                root._rewinds[id(t)] = t.rewinding()
+                if t is not tape:
+                    root._at_once.append(id(t))
         self._operations.append((operation, tape))
 
     def made(self, tape: recording.Recorder, anew: Callable[[], None]) -> None:
         """Notes a tape that is made while it captures."""
         self._fresh.append(anew)
-        self._root._made.add(id(tape))
+        self._root._made[id(tape)] = anew
 
     def __len__(self) -> int:
         return len(self._operations)
@@ -134,6 +140,8 @@ class Graph:
         if not self._runs:  # what tapes have is what was noted, and has not happened
             self._forget()
         self._waiting = dict(self._rewinds)
+        for tape in self._at_once:
+            self._waiting.pop(tape)()
         self._run()
         self._runs += 1
         if self._runs.bit_count() == 1:  # again and again, but seldom
@@ -144,7 +152,7 @@ class Graph:
 
     def _forget(self) -> None:
         """Makes tapes forget what they have recorded."""
-        for forget in (*self._rewinds.values(), *self._fresh):
+        for forget in (*self._rewinds.values(), *self._made.values()):
             forget()
 
 

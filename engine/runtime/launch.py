@@ -409,7 +409,7 @@ def _replay_adjoint(
 def _is_consumed(primal: array, gradient: array) -> bool:
     """Whether a gradient of what a kernel writes is used up, as in a backward pass."""
     own = primal.existing_grad
-    return own is not None and own.ptr == gradient.ptr and not primal.retain_grad
+    return own is not None and own._ptr == gradient._ptr and not primal.retain_grad
 
 
 def _perform_adjoint(

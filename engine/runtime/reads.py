@@ -49,4 +49,4 @@ def warn_within(parameter: str, kernel: str, place: str) -> None:
 
 
 def _elements(a: ArrayBase) -> strided.Elements:
-    return strided.Elements(a.ptr, a.lo, a.hi, a.strides, a._info.size)
+    return strided.Elements(a._ptr, a.lo, a.hi, a.strides, a._info.size)

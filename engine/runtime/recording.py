@@ -78,8 +78,8 @@ class Recorder(Protocol):
 class Deferring(Protocol):
     """What notes operations in place of running them: a graph that is captured."""
 
-    def add(self, operation: Callable[[], object]) -> None:
-        """Notes one."""
+    def add(self, operation: Callable[[], object], records: Recorder | None = None) -> None:
+        """Notes one. records: the tape that it records on, where that is not the active one."""
 
     def made(self, tape: Recorder, anew: Callable[[], None]) -> None:
         """Notes a tape that is made meanwhile, and so each time again: how it becomes a new one."""
@@ -127,12 +127,15 @@ PassedOver = tuple["Recorder", "Site | None", Literal["graph", "command"]]
 passed_over: ContextVar[PassedOver | None] = ContextVar("engine_passed_over", default=None)
 
 
-def deferred(operation: Callable[[], object]) -> bool:
-    """Notes an operation where a graph is captured; else False, and it has to be run now."""
+def deferred(operation: Callable[[], object], records: Recorder | None = None) -> bool:
+    """Notes an operation where a graph is captured; else False, and it has to be run now.
+
+    records: the tape that it records on, where that need not be the active one.
+    """
     found = graph.get()
     if found is None:
         return False
-    found.add(operation)
+    found.add(operation, records)
     return True
 
 

@@ -35,7 +35,7 @@ class Outline:
                  "hi", "lo", "ptr", "root", "shape", "size", "strides")  # fmt: skip
 
     def __init__(self, a: array) -> None:
-        self.ptr: int = a.ptr
+        self.ptr: int = a._ptr
         self.lo: int = a.lo
         self.hi: int = a.hi
         self.shape: tuple[int, ...] = a.shape

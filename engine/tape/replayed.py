@@ -111,12 +111,7 @@ class ReplayedTape(Block):
 
     def sketch_launch(self, call: Call, site: Site | None) -> None:
         """Notes a launch that a graph has captured, and that has not run."""
-        plan, values = call.plan, call.values
-        aliased = plan.aliased(values)
-        selection = plan.select(values, aliased)
-        self.records.append(LaunchRecord(
-            plan, call.dim, values, call.blob, call.inputs, site, aliased, selection
-        ))  # fmt: skip
+        self.records.append(record_of(call, site))
 
     def sketch_write(self, dest: array, src: array | None, what: str) -> None:
         """The same for a copy, or for a fill where `src` is None."""
@@ -145,6 +140,14 @@ class ReplayedTape(Block):
         self._overwrites = self._overwrites.until(count)
         if self._stack is not None:
             self._stack = self._stack.until(count)
+
+
+def record_of(call: Call, site: Site | None) -> LaunchRecord:
+    """The record of a launch, of which nothing is held."""
+    plan, values = call.plan, call.values
+    aliased = plan.aliased(values)
+    selection = plan.select(values, aliased)
+    return LaunchRecord(plan, call.dim, values, call.blob, call.inputs, site, aliased, selection)
 
 
 def _unseen(

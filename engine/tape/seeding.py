@@ -85,11 +85,13 @@ def _run(
         source, source + values.nbytes, [gradient, *rest]
     ):
         return False
-    blank = is_blank(gradient)
-    for g in [gradient, *grads]:
-        g.storage.before_write(g.lo, g.hi)
+
+    def announce() -> None:
+        for g in [gradient, *grads]:
+            g.storage.before_write(g.lo, g.hi)
+
     blob = b"".join([record.blob, *(g._packed for g in grads)])
-    came = adjoint.run_seeded(record.dim, blob, name, source, blank)
+    came = adjoint.run_seeded(record.dim, blob, name, source, is_blank(gradient), announce)
     if came is None:
         return False
     if came[1]:

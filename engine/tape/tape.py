@@ -22,6 +22,7 @@ from engine.runtime.guards import Guard
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
 from engine.runtime.plan import Plan
+from engine.runtime.plan_parts import Call
 from engine.runtime.recording import Written
 from engine.tape import access
 from engine.tape.backward import check_loss, check_seeds, lying_seeds, run_backward, seed_at_once
@@ -31,7 +32,7 @@ from engine.tape.launch_record import run_ready
 from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.overwrites import Overwrites, mode
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
-from engine.tape.replayed import ReplayedTape
+from engine.tape.replayed import ReplayedTape, record_of
 from engine.tape.restoration import Change
 from engine.tape.scopes import Marker, ScopeStack
 from engine.tape.seeding import begin
@@ -236,27 +237,26 @@ class Tape(ReplayedTape):
         del max_blocks, block_dim, metadata
         if not isinstance(kernel, Kernel):
             raise self._misused(f"record_launch takes a kernel, got {kernel!r}")
-        if recording.deferred(partial(self.record_launch, kernel, dim, 0, inputs, outputs, device)):
-            return
         place = get_device(device)
         plan = kernel.plan.on(place.backend)
-        if plan.arguments is not None and plan.arguments.linked:
-            raise self._misused(
-                f"kernel {kernel.key!r} takes structs in an array that hold arrays, so its launch "
-                "cannot be recorded afterwards", help="launch it inside the tape's `with` block",
-            )  # fmt: skip
-        values, blob = plan.bind([*inputs, *outputs], device=place)
-        aliased = plan.aliased(values)
-        record = LaunchRecord(
-            plan, grid(dim, kernel), values, blob, len(inputs), call_site(), aliased,
-            plan.select(values, aliased),
-        )  # fmt: skip
+        why = "takes structs in an array that hold arrays"
+        if plan.arguments is None or not plan.arguments.linked:
+            values, blob = plan.bind([*inputs, *outputs], device=place)
+            recorded = plan.select(values, plan.aliased(values)).recorded
+            why = "overwrites values that its adjoint needs" if recorded else ""
+        if why:
+            raise self._misused(f"kernel {kernel.key!r} {why}, so its launch cannot be recorded "
+                                "afterwards", help="launch it inside the tape's `with` block")  # fmt: skip
+        call, site = Call(plan, grid(dim, kernel), values, blob, len(inputs)), call_site()
+        if recording.deferred(partial(self._record, call, site), self):
+            self.sketch_launch(call, site)
+        else:
+            self._record(call, site)
+
+    def _record(self, call: Call, site: Site | None) -> None:
+        """Records a launch that has run."""
+        record = record_of(call, site)
         self._hold(record, bool(self._captures))
-        if record.selection.recorded:
-            raise self._misused(
-                f"kernel {kernel.key!r} overwrites values that its adjoint needs, so its launch "
-                "cannot be recorded afterwards", help="launch it inside the tape's `with` block",
-            )  # fmt: skip
         changes = self._overwrites.launched(record, len(self.records), before=False)
         self._append(record)
         self._overwrites.wrote(changes)
@@ -275,7 +275,7 @@ class Tape(ReplayedTape):
         if not callable(backward):
             raise self._misused(f"record_func takes a function, got {backward!r}")
         arrays = self._several(arrays)
-        if recording.deferred(lambda: self.record_func(backward, arrays)):
+        if recording.deferred(lambda: self.record_func(backward, arrays), self):
             return
         record = FuncRecord(backward, arrays, call_site())
         if mode() != "present":

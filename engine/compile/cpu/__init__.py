@@ -193,10 +193,11 @@ class Cpu(Backend):
     def run_seeded(
         self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
         spare: Callable[[], Entry] | None, array: str, source: int, blank: bool,
+        begin: Callable[[], None],
     ) -> tuple[Outcome, bool] | None:  # fmt: skip
         from engine.compile.cpu import seeded
 
-        return seeded.run(entry, dim, args, limits, spare, array, source, blank)
+        return seeded.run(entry, dim, args, limits, spare, array, source, blank, begin)
 
     def brief(
         self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,

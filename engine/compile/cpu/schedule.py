@@ -177,7 +177,8 @@ def _schedule(
         # Whole rows where there are enough: an adjoint may need that of the journal's parts.
         whole = rows >= 4 * count or any(m.local for m in merged)
         step, unit = (rows, row) if whole else (total, 1)
-        bounds = _bounds(step, count, unit)
+        # Parts that share elements with their neighbours must not get narrower than these reach.
+        bounds = _bounds(step, count, unit, 1 if any(m.local for m in merged) else LINE)
     else:
         count = len(bounds) - 1
         for m in merged:
@@ -194,12 +195,12 @@ def _schedule(
     return Schedule(bounds, rounds, tuple(p for p in private if p is not None), free)
 
 
-def _bounds(step: int, count: int, unit: int) -> tuple[int, ...]:
+def _bounds(step: int, count: int, unit: int, line: int) -> tuple[int, ...]:
     """Where parts begin of so many steps, each of `unit` threads, and the end.
 
     At whole lines of most arrays, where there is a choice: vectors that lie across two take longer.
     """
-    line = LINE if step >= count * LINE and unit % LINE else 1
+    line = line if step >= count * line and unit % line else 1
     return *(k * step // count // line * line * unit for k in range(count)), step * unit
 
 

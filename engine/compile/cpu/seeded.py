@@ -30,6 +30,7 @@ _HEAD = struct.Struct("<12q")  # `seeded_t` of native/seeded.h
 _OWN = frozenset(["read", "store", "take", "add"])
 _PLACES = 64  # threads that may run at once
 _PAGE = 4096
+_KEPT = 256  # launches of a kernel that are remembered, as in `schedule`
 
 
 class _Room:
@@ -65,6 +66,7 @@ def _room(step: int, reach: int) -> _Room | None:
 def run(
     entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
     spare: Callable[[], Entry] | None, array: str, source: int, blank: bool,
+    begin: Callable[[], None],
 ) -> tuple[Outcome, bool] | None:  # fmt: skip
     """Runs a launch of an adjoint. See `Backend.run_seeded`."""
     args += entry.bound
@@ -74,6 +76,8 @@ def run(
     known = threads.schedules
     found = known.get((args, array, dim), False)
     if found is False:
+        if len(known) >= _KEPT:
+            known.clear()
         found = known[args, array, dim] = _own(threads, array, dim, args)
     if not isinstance(found, _Own):
         return None
@@ -96,6 +100,7 @@ def run(
     asks = 0 if found.cleared else ctypes.addressof(left)
     head = _HEAD.pack(code, gradient.address, source, size, some, len(args), gradient.at, asks,
                       *near)  # fmt: skip
+    begin()
     came = runner.run_seeded(how, entry, dim, args, limits, spare, (workers.seeded, head + args))
     return came, came.error == 0 and not left.value
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import signal
 import sys
 import threading
@@ -10,6 +11,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -311,14 +313,16 @@ class _Model:
 
 
 @pytest.mark.host("native launches")
-def test_records_are_nothing_that_the_collector_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_collector_does_not_look_at_what_records_hold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with way(monkeypatch, "native"):
         m = _Model()
         for _ in range(3):
             m.tape.reset()
             m.record()
         record = m.tape.records[-1]
-        assert not any(map(gc.is_tracked, (record, record.values, record.held, record.dim)))
+        assert not any(map(gc.is_tracked, (record.held, record.dim)))
         # They go with what has them, also in circles.
         seen = [weakref.ref(a) for a in (m.x, m.y)]
         del m, record
@@ -328,10 +332,13 @@ def test_records_are_nothing_that_the_collector_looks_at(monkeypatch: pytest.Mon
 
 @pytest.mark.host("native launches")
 def test_records_of_what_may_lead_anywhere_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory of others, and gradients that are theirs, may lead back to the tape."""
+    """Memory of others, gradients and kernels may lead back to the tape."""
 
     class Memory(np.ndarray):  # has attributes
         pass
+
+    class Gradient(wp.array):
+        __slots__ = ("tape",)
 
     def circle(which: str) -> weakref.ref[Any]:
         memory = np.ones(4, np.float32).view(Memory)
@@ -339,7 +346,7 @@ def test_records_of_what_may_lead_anywhere_are_looked_at(monkeypatch: pytest.Mon
         other = wp.array(memory, copy=False, dtype=float)
         if which == "gradient":
             x.grad = other
-        else:
+        elif which == "memory":
             x = other
         tape = wp.Tape()
         for _ in range(5):
@@ -347,11 +354,50 @@ def test_records_of_what_may_lead_anywhere_are_looked_at(monkeypatch: pytest.Mon
             with tape:
                 wp.launch(scale, 4, [x, y, 1.0])
         assert gc.is_tracked(tape.records[0])
+        if which == "later":
+            last = Gradient(np.ones(4, np.float32))
+            last.tape = tape
+            x.grad = last
         memory.tape = tape
-        return weakref.ref(memory)
+        return weakref.ref(tape)
 
     with way(monkeypatch, "native"):
-        for which in ("memory", "gradient"):
+        for which in ("memory", "gradient", "later"):
             seen = circle(which)
             gc.collect()
             assert seen() is None
+
+
+_MODULE = """
+import engine as wp
+
+@wp.kernel
+def doubles(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+
+x, y = (wp.zeros(4, dtype=float, requires_grad=True) for _ in range(2))
+tape = wp.Tape()
+
+def record():
+    tape.reset()
+    with tape:
+        wp.launch(doubles, 4, [x, y])
+"""
+
+
+@pytest.mark.host("native launches")
+def test_modules_with_tapes_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records lead to kernels, and these to all that their module has."""
+    (tmp_path / "with_a_tape.py").write_text(_MODULE)
+    spec = importlib.util.spec_from_file_location("with_a_tape", tmp_path / "with_a_tape.py")
+    assert spec is not None and spec.loader is not None
+    with way(monkeypatch, "native"):
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for _ in range(6):
+            module.record()
+        seen = weakref.ref(module.x)
+        del module
+        gc.collect()
+        assert seen() is None

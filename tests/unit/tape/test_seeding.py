@@ -124,6 +124,37 @@ def test_threads_that_save_too_much_go_on_in_the_other_form(
     assert "checkpointed" in asked
 
 
+@wp.kernel
+def leaves(x: wp.array(dtype=float), y: wp.array(dtype=float), s: float):
+    i = wp.tid()
+    if i % 2 == 0:
+        return
+    v = x[i]
+    for _ in range(1000 * (i % 6)):
+        v = wp.sin(v) + x[i] * s
+    y[i] = v
+
+
+def test_what_is_left_after_threads_went_on(
+    taken: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gradient is not zero then, whatever the first form left of it."""
+    monkeypatch.setattr(wp.config, "stack_limit_bytes", 16_000)
+    found = []
+    for way in (1 << 60, 1):
+        monkeypatch.setattr(seeding, "VAST", way)
+        x = wp.array(np.linspace(0, 1, 1100, dtype=np.float32), requires_grad=True)
+        y = wp.zeros(1100, dtype=float, requires_grad=True)
+        with wp.Tape() as recorded:
+            wp.launch(leaves, 1100, [x, y, 0.5])
+        for c in (np.zeros(1100), np.ones(1100), np.zeros(1100), np.full(1100, 2.0)):
+            c[::2] = 3.0  # which nobody takes
+            recorded.backward(grads={y: c.astype(np.float32)})
+            found += [np.array(wp.clone(a).numpy()) for a in (x.grad, y.grad)]
+    same(found[:8], found[8:])
+    assert taken
+
+
 def test_a_cotangent_that_is_a_gradient_is_copied(
     taken: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,7 +240,7 @@ def test_large_gradients_as_they_are(taken: list[bool], monkeypatch: pytest.Monk
     monkeypatch.setattr(Guard, "made", False)
     passes: list[bool] = []
     run = seeded.run
-    monkeypatch.setattr(seeded, "run", lambda *args: (passes.append(args[-1]), run(*args))[1])
+    monkeypatch.setattr(seeded, "run", lambda *args: (passes.append(args[-2]), run(*args))[1])
     n = 2_200_003
     x = wp.array(np.linspace(-1, 1, n, dtype=np.float32), requires_grad=True)
     y = wp.zeros(n, dtype=float, requires_grad=True)

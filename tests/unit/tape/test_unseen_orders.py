@@ -145,6 +145,49 @@ def test_a_tape_in_a_loop() -> None:
         np.testing.assert_allclose(x.grad.numpy(), count * (2.0 + np.cos(1.0)), rtol=1e-6)
 
 
+def test_a_branch_that_is_never_taken() -> None:
+    x = wp.array(np.ones(4, np.float32), requires_grad=True)
+    y = wp.zeros(4, dtype=float, requires_grad=True)
+    left = wp.zeros(1, dtype=int)
+    kept: list[Any] = []
+
+    def branch() -> None:
+        tape = wp.Tape()
+        with tape:
+            wp.launch(scale, 4, [x, y, 2.0])
+        kept.append(tape)
+
+    with wp.ScopedCapture() as capture:
+        wp.capture_if(left, on_true=branch)
+    wp.capture_launch(capture.graph)
+    assert not kept[0].records
+    left.fill_(1)
+    wp.capture_launch(capture.graph)
+    assert len(kept[0].records) == 1
+
+
+def test_records_of_a_tape_outside_of_its_block() -> None:
+    """They are those of the last run, with what was recorded before."""
+    x = wp.array(np.ones(4, np.float32), requires_grad=True)
+    y, z = (wp.zeros(4, dtype=float, requires_grad=True) for _ in range(2))
+    tape = wp.Tape()
+    with tape:
+        wp.launch(scale, 4, [x, y, 2.0])
+    args = [y, z, 2.0]
+    with wp.ScopedCapture() as capture:
+        wp.launch(scale, 4, args, record_tape=False)
+        tape.record_launch(scale, 4, inputs=args)
+        tape.record_func(lambda: None, [z])
+    args[1] = x
+    with pytest.raises(wp.LaunchError, match="E201"), wp.ScopedCapture():
+        tape.record_launch(scale, 4, inputs=[y])
+    for _ in range(4):
+        wp.capture_launch(capture.graph)
+        assert [r.name for r in tape.records][:2] == ["scale", "scale"]
+        assert len(tape.records) == 3
+        assert tape.records[1].values[1] is z
+
+
 def test_a_launch_that_is_recorded_afterwards() -> None:
     x = wp.array(np.ones(4, np.float32), requires_grad=True)
     y = wp.zeros(4, dtype=float, requires_grad=True)

@@ -84,11 +84,11 @@ ENG_INLINE void compete(const eng_claims& to, mat_t<R, C, T>& place, const mat_t
 }
 
 #if defined(ENG_ONE_BY_ONE) || __CUDA_ARCH__ < 800
-template <bool MAX, class T> ENG_INLINE bool is_beaten_near(T&, T) { return false; }
+template <bool MAX, class T> ENG_INLINE bool is_beaten_near(T&, T, uint64_t) { return false; }
 #else
 // Whether another thread of the warp updates the same place with more, or with as much and is
-// earlier. Numbers are compared as integers, of which a warp finds the greatest at once.
-template <bool MAX, class T> ENG_INLINE bool is_beaten_near(T& place, T v) {
+// earlier, as slots tell. Numbers are compared as integers, of which a warp finds the greatest at once.
+template <bool MAX, class T> ENG_INLINE bool is_beaten_near(T& place, T v, uint64_t mine) {
     if constexpr (sizeof(T) == 4) {
         const unsigned active = __activemask();
         int same = 0;
@@ -96,9 +96,10 @@ template <bool MAX, class T> ENG_INLINE bool is_beaten_near(T& place, T v) {
         if (!same) return false;
         const int bits = reinterpret<int>(v), key = bits ^ int(unsigned(bits >> 31) >> 1);
         const int best = MAX ? __reduce_max_sync(active, key) : __reduce_min_sync(active, key);
-        const unsigned first = __ffs(int(__ballot_sync(active, key == best))) - 1;
+        const int one = __ffs(int(__ballot_sync(active, key == best))) - 1;
+        const uint64_t theirs = __shfl_sync(active, static_cast<unsigned long long>(mine), one);
         const T other = reinterpret<T>(best ^ int(unsigned(best >> 31) >> 1));
-        return key == best ? threadIdx.x % 32 != first : beats<MAX>(other, v);
+        return key == best ? theirs < mine : beats<MAX>(other, v);
     }
     return false;
 }
@@ -106,10 +107,10 @@ template <bool MAX, class T> ENG_INLINE bool is_beaten_near(T& place, T v) {
 
 // Whether an update surely does not win: where others only replace a number by what beats it, one
 // that was there once is enough to know. Memory that is far is not asked again for each thread.
-template <bool MAX, class T> ENG_INLINE bool is_beaten(T& place, const T& v) {
+template <bool MAX, class T> ENG_INLINE bool is_beaten(T& place, const T& v, uint64_t mine) {
     if constexpr (is_float<T> && sizeof(T) >= 4) {
         if (v != v || beats<MAX>(T(place), v)) return true;
-        return is_beaten_near<MAX>(place, v);
+        return is_beaten_near<MAX>(place, v, mine);
     }
     return false;
 }
@@ -117,11 +118,11 @@ template <bool MAX, class T> ENG_INLINE bool is_beaten(T& place, const T& v) {
 // An atomic update, with what the adjoint needs of it: what was there before, or where there are
 // claims to the array, what only a winner beats.
 template <bool MAX, class T> ENG_INLINE bool update_won(ctx_t& c, int array, T& place, const T& v) {
+    const uint64_t mine = reinterpret_cast<uint64_t>(c.journal.data) + c.journal.size;
     if constexpr (is_float<T>)
-        if (c.claims[array].words && is_beaten<MAX>(place, v))
+        if (c.claims[array].words && is_beaten<MAX>(place, v, mine))
             return journal_write(c, unbeaten<MAX, T>());
     const T before = MAX ? atomic_t<T>::max(place, v) : atomic_t<T>::min(place, v);
-    const uint64_t mine = reinterpret_cast<uint64_t>(c.journal.data) + c.journal.size;
     if (!journal_write(c, before)) return false;
     if (c.claims[array].words) compete<MAX>(c.claims[array], place, before, v, mine);
     return true;

@@ -189,26 +189,7 @@ struct tape_t {
     }
 };
 
-// Whether all that an array leads to is the engine's own, and other such arrays: nothing there leads
-// to a tape. What others gave memory or gradients to may lead anywhere.
-bool is_end(object* a) {
-    object* const s = slot(a, A_STORAGE);
-    return slot(a, A_SHARED) == py.none && slot(a, A_ORIGIN) == py.none && slot(a, A_WHOLE) == py.none
-        && slot(s, S_EXTERNAL) == py.no && slot(s, S_KEPT) == py.none;
-}
-
-// Whether no array of a launch leads to a tape, nor its gradient.
-bool are_ends(const launch_t& l) {
-    for (int64_t i = 0; i < l.r.count; ++i) {
-        if (l.r.kinds->of[i].code != ARRAY) continue;
-        object* const grad = slot(l.values[i], A_GRAD);
-        if (!is_end(l.values[i]) || (grad != py.none && !is_end(grad))) return false;
-    }
-    return true;
-}
-
-// A record of a launch, with holds on what its inputs contain; null where memory ran out. Tapes have
-// many, which the collector need not look at each time: it goes with the last reference to it.
+// A record of a launch, with holds on what its inputs contain; null where memory ran out.
 object* record_of(const launch_t& l, object* selection) {
     object* out = py.make(py.record_type, 0);
     if (!out) return nullptr;
@@ -229,15 +210,16 @@ object* record_of(const launch_t& l, object* selection) {
         whole = whole && parts[k];
         if (parts[k]) set(out, places[k], parts[k]);
     }
+    bool leads = false;  // anywhere: holds on memory of the engine's own do not, as `held` says
     for (int64_t k = 0; whole && k < l.r.held[0]; ++k) {
-        object* hold = held(l.values[l.r.held[1 + k]]);
+        object* const a = l.values[l.r.held[1 + k]];
+        object* const s = slot(a, A_STORAGE);
+        leads = leads || slot(s, S_EXTERNAL) != py.no || slot(s, S_KEPT) != py.none;
+        object* hold = held(a);
         whole = hold != nullptr;
         if (hold) py.list_set(parts[4], k, hold);
     }
-    if (whole && are_ends(l)) {
-        object* const plain[] = {out, parts[0], parts[4]};
-        for (object* o : plain) py.no_cycle(o);
-    }
+    if (whole && !leads) py.no_cycle(parts[4]);
     if (whole) return out;
     py.drop(out);
     return nullptr;

@@ -80,6 +80,7 @@ ENG_EXPORT void eng_pool_seeded(const unsigned char* args, eng_launch* L) {
             if (here) memcpy(s.to + at, here, size_t(bytes));
         }
         if (!L->error) continue;
+        if (s.left) __atomic_store_n(s.left, 1, __ATOMIC_RELAXED);  // what goes on may leave anything
         memcpy(s.to + begin * s.size, s.from + begin * s.size, size_t((first - begin) * s.size));
         L->begin = begin;  // L->end says which threads are left to do
         return;
