@@ -245,8 +245,8 @@ class Tape(ReplayedTape):
             recorded = plan.select(values, plan.aliased(values)).recorded
             why = "overwrites values that its adjoint needs" if recorded else ""
         if why:
-            raise self._misused(f"kernel {kernel.key!r} {why}, so its launch cannot be recorded "
-                                "afterwards", help="launch it inside the tape's `with` block")  # fmt: skip
+            what = f"kernel {kernel.key!r} {why}, so its launch cannot be recorded afterwards"
+            raise self._misused(what, help="launch it inside the tape's `with` block")
         call, site = Call(plan, grid(dim, kernel), values, blob, len(inputs)), call_site()
         if recording.deferred(partial(self._record, call, site), self):
             self.sketch_launch(call, site)

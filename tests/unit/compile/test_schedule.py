@@ -101,3 +101,57 @@ def test_copies_cost_what_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 1 < few < 16  # work for many parts; but each copy takes time, however small
     assert parts_of(monkeypatch, 3, 5000, 800) > few
     assert parts_of(monkeypatch, 100_000, 500, 400) == 1  # more than they would spare
+
+
+@wp.kernel
+def reaching(x: F, y: F, reach: int):
+    i = wp.tid()
+    wp.atomic_add(y, i, x[i])
+    wp.atomic_add(y, i + reach, 2.0 * x[i])
+
+
+@wp.kernel
+def own(x: F, y: F):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+
+
+def test_parts_that_share_elements_are_wide_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every second part runs at once: none of these may meet the one after the next."""
+    found: list[Any] = []
+    make = schedules._schedule
+
+    def noted(*args: Any) -> Any:
+        found.append(make(*args))
+        return found[-1]
+
+    monkeypatch.setattr(schedules, "_schedule", noted)
+    for name, value in (("LEAST", 0), ("PART", 1), ("SHARE", 0)):
+        monkeypatch.setattr(schedules, name, value)
+    crossing = 0
+    for n in range(700, 9000, 230):
+        for reach in (1, 50, 63, 65, 100, 127, 130):
+            found.clear()
+            x, y = wp.array(np.ones(n, np.float32)), wp.zeros(n + reach, dtype=float)
+            wp.launch(reaching, n, [x, y, reach])
+            expected = np.zeros(n + reach, np.float32)
+            expected[:n] += 1.0
+            expected[reach:] += 2.0
+            np.testing.assert_array_equal(y.numpy(), expected)
+            for how in filter(None, found):
+                widths = np.diff(how.bounds)
+                assert how.bounds[0] == 0 and how.bounds[-1] == n and (widths > 0).all()
+                if len(how.rounds) == 2:
+                    crossing += 1
+                    assert widths.min() >= reach, (n, reach, how.bounds)
+    assert crossing > 50
+
+
+def test_parts_begin_at_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Any] = []
+    make = schedules._schedule
+    monkeypatch.setattr(schedules, "_schedule", lambda *a: found.append(make(*a)) or found[-1])
+    for n in (1_000_003, 5_000_000):
+        x, y = wp.zeros(n, dtype=float), wp.zeros(n, dtype=float)
+        wp.launch(own, n, [x, y])
+    assert found and all(b % schedules.LINE == 0 for how in found for b in how.bounds[:-1])
