@@ -116,11 +116,20 @@ def _written(operation: Simple) -> list[array]:
     return [a for i in call.plan.writes if (a := call.values[i]) is not None]
 
 
+def _is_plain(dest: array) -> bool:
+    return dest.is_contiguous and dest.device is HOST and not dest._info.linked and dest.size > 0
+
+
+def fill_as_step(dest: array, item: bytes) -> Step | None:
+    """A fill with the bytes of one element as one of several; None where it cannot be."""
+    return CPU.filling(dest._ptr, item, dest.size) if _is_plain(dest) else None
+
+
 def write_as_step(operation: DeferredWrite) -> Step | None:
     """A write as one of several; None where it cannot be."""
     dest, src, element = operation.dest, operation.src, operation.element
     info = dest._info
-    if not dest.is_contiguous or dest.device is not HOST or info.linked or not dest.size:
+    if not _is_plain(dest):
         return None
     if src is not None:
         same = src.is_contiguous and src.device is HOST and src._info.kind == info.kind

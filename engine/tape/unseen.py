@@ -15,17 +15,16 @@ from types import MethodType
 from typing import Any
 
 from engine.compile.backend import Limits, Outcome, Step
-from engine.compile.cpu import CPU
 from engine.runtime import quick, recording
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Noted
-from engine.runtime.device import HOST
 from engine.runtime.execute import Executable
 from engine.runtime.guards import Guard
 from engine.runtime.sequences import (
     Writes,
     as_one,
     as_step,
+    fill_as_step,
     is_compiled,
     is_quiet,
     limits,
@@ -121,9 +120,7 @@ class _Maker:
 
     def fill(self, a: array, item: bytes | None) -> None:
         """Writes one element all over an array."""
-        plain = a.is_contiguous and a.device is HOST and not a._info.linked and a.size
-        step = CPU.filling(a._ptr, item, a.size) if plain and item is not None else None
-        self.step(step, None, [a])
+        self.step(None if item is None else fill_as_step(a, item), None, [a])
 
     def launch(self, operation: DeferredLaunch, tape: object) -> None:
         call = operation.call
