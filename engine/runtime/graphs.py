@@ -199,8 +199,9 @@ def capture_launch(graph: Graph, stream: Any = None) -> None:
     """Runs what a graph has captured. Raises what the operations raise, and LaunchError (E213).
 
     Inside of a capture, the launch of the graph is one more operation. A tape that the graph
-    records on has the records of its last run. A tape that records while the graph is launched gets
-    no record of it, as in Warp: capture its block, too (`adtool check` tells of it: G004).
+    records on has the records of its last run; one that was made there begins anew each time, and
+    of one that nobody else has there may be none. A tape that records while the graph is launched
+    gets no record of it, as in Warp: capture its block, too (`adtool check` tells of it: G004).
     """
     if not isinstance(graph, Graph) or graph._token is not None:
         what = "a graph that is still captured" if isinstance(graph, Graph) else repr(graph)
