@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cpu import pool, seeded
+from engine.compile.cpu import pool, schedule, seeded
 from engine.compile.pipeline import Variants
 from engine.runtime import blank
 from engine.runtime.guards import Guard
@@ -130,7 +130,10 @@ def leaves(x: wp.array(dtype=float), y: wp.array(dtype=float), s: float):
     if i % 2 == 0:
         return
     v = x[i]
-    for _ in range(1000 * (i % 6)):
+    n = int(0)  # noqa: RUF046  # it changes
+    if i % 550 > 500:
+        n = 5000
+    for _ in range(n):
         v = wp.sin(v) + x[i] * s
     y[i] = v
 
@@ -138,8 +141,10 @@ def leaves(x: wp.array(dtype=float), y: wp.array(dtype=float), s: float):
 def test_what_is_left_after_threads_went_on(
     taken: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The gradient is not zero then, whatever the first form left of it."""
-    monkeypatch.setattr(wp.config, "stack_limit_bytes", 16_000)
+    """The gradient is not zero then, though the threads that did not end left nothing else."""
+    monkeypatch.setattr(schedule, "PARTS", 2)
+    few = np.zeros(1100, np.float32)
+    few[2:200:2] = few[552:750:2] = 3.0  # which nobody takes
     found = []
     for way in (1 << 60, 1):
         monkeypatch.setattr(seeding, "VAST", way)
@@ -147,11 +152,12 @@ def test_what_is_left_after_threads_went_on(
         y = wp.zeros(1100, dtype=float, requires_grad=True)
         with wp.Tape() as recorded:
             wp.launch(leaves, 1100, [x, y, 0.5])
-        for c in (np.zeros(1100), np.ones(1100), np.zeros(1100), np.full(1100, 2.0)):
-            c[::2] = 3.0  # which nobody takes
-            recorded.backward(grads={y: c.astype(np.float32)})
+        none = np.zeros_like(few)
+        for limit, c in ((16_000, few), (0, none), (16_000, few), (0, few), (16_000, none)):
+            monkeypatch.setattr(wp.config, "stack_limit_bytes", limit)
+            recorded.backward(grads={y: c})
             found += [np.array(wp.clone(a).numpy()) for a in (x.grad, y.grad)]
-    same(found[:8], found[8:])
+    same(found[:10], found[10:])
     assert taken
 
 

@@ -40,7 +40,7 @@ class Halving(wp.Tape):
         for r in self.records:
             for a in r.arrays:
                 if a.grad is not None:
-                    a.grad.assign(0.5 * a.grad.numpy())
+                    a.grad.numpy()[...] *= 0.5
 
 
 ORDERS = ("fbuz", "zfbu", "fzbu", "bf", "bfz", "fbbz", "ffbz", "efb", "bef", "zefb", "fbzz",
@@ -125,15 +125,14 @@ def test_a_tape_that_was_used_before() -> None:
 def test_a_tape_in_a_loop() -> None:
     """Each turn makes it anew."""
     x = wp.array(np.ones(4, np.float32), requires_grad=True)
-    y = wp.zeros(4, dtype=float, requires_grad=True)
+    loss = wp.zeros(1, dtype=float, requires_grad=True)
     left = wp.zeros(1, dtype=int)
-    seed = wp.ones_like(x)
 
     def turn() -> None:
         tape = wp.Tape()
         with tape:
-            wp.launch(scale, 4, [x, y, 2.0])
-        tape.backward(grads={y: seed})
+            wp.launch(total, 4, [x, loss, 2.0])
+        tape.backward(loss)
         wp.launch(fewer, 1, [left])
 
     with wp.ScopedCapture() as capture:
@@ -142,7 +141,7 @@ def test_a_tape_in_a_loop() -> None:
         left.fill_(count)
         x.grad.zero_()
         wp.capture_launch(capture.graph)
-        np.testing.assert_allclose(x.grad.numpy(), count * (2.0 + np.cos(1.0)), rtol=1e-6)
+        np.testing.assert_array_equal(x.grad.numpy(), np.full(4, 4.0 * count))
 
 
 def test_a_branch_that_is_never_taken() -> None:
