@@ -414,9 +414,10 @@ def may_meet(a: Placed, b: Placed) -> bool:
     """Whether an element of one may share memory with one of the other; False is certain."""
     if a.lo >= b.hi or b.lo >= a.hi:
         return False  # as nearly all do
-    return strided.may_meet(_elements(a), _elements(b))
+    return strided.may_meet(elements_of(a), elements_of(b))
 
 
-def _elements(a: Placed) -> strided.Elements:
+def elements_of(a: Placed) -> strided.Elements:
+    """Where elements lie."""
     at = a._ptr if isinstance(a, ArrayBase) else a.ptr  # of which nobody else is told
     return strided.Elements(at, a.lo, a.hi, a.strides, a._info.size)

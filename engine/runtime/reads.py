@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from engine.lang import strided
 from engine.logger import log_warning
-
-if TYPE_CHECKING:
-    from engine.runtime.base import ArrayBase
+from engine.runtime.base import ArrayBase, elements_of
 
 _WARNED_OF = "This may corrupt gradient computation in the backward pass."
 
@@ -16,7 +12,7 @@ _WARNED_OF = "This may corrupt gradient computation in the backward pass."
 def is_read(a: ArrayBase) -> bool:
     """Whether an element of an array is marked as read."""
     marks = a.storage.reads
-    return bool(marks) and any(strided.may_meet(_elements(a), m) for m in (marks or {}).values())
+    return bool(marks) and any(strided.may_meet(elements_of(a), m) for m in (marks or {}).values())
 
 
 def mark_read(a: ArrayBase) -> None:
@@ -25,7 +21,7 @@ def mark_read(a: ArrayBase) -> None:
     if marks is None:
         marks = a.storage.reads = {}
     if key not in marks:
-        marks[key] = _elements(a)
+        marks[key] = elements_of(a)
 
 
 def unmark(a: ArrayBase) -> None:
@@ -46,7 +42,3 @@ def warn_within(parameter: str, kernel: str, place: str) -> None:
         f"Array passed to argument {parameter} in kernel {kernel} at {place} is being written to "
         f"after it has been read from within the same kernel. {_WARNED_OF}"
     )
-
-
-def _elements(a: ArrayBase) -> strided.Elements:
-    return strided.Elements(a._ptr, a.lo, a.hi, a.strides, a._info.size)

@@ -91,16 +91,12 @@ def zero(dest: array) -> None:
     ):  # fmt: skip
         storage.before_write(dest.lo, dest.hi)
         view = dest._own_view
-        if view is not None:
-            view[...] = _zero(dest)
-            note_blank(dest)
-            return
         nbytes = dest.hi - dest.lo
-        if nbytes <= FEW:
+        if view is None and nbytes <= FEW:
             CPU.clear(dest.lo, nbytes)
-        else:
-            dest._parts[...] = _zero(dest)
-            note_blank(dest)
+            return
+        (dest._parts if view is None else view)[...] = _zero(dest)
+        note_blank(dest)
         return
     fill(dest, 0, "zero_")
 

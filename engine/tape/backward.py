@@ -105,12 +105,13 @@ def _lasting(seeds: list[tuple[array, Any]]) -> list[tuple[array, Any]]:
     """Cotangents that lie in arrays, copied where a gradient that is set would change them."""
     written = [g for a, _ in seeds if (g := a.existing_grad) is not None]
     return [(a, c) if c.__class__ is not array
-            else (a, c._parts.copy() if _meets(c, written) else c._parts)
+            else (a, c._parts.copy() if meets(c.lo, c.hi, written) else c._parts)
             for a, c in seeds]  # fmt: skip
 
 
-def _meets(a: array, others: Iterable[array]) -> bool:
-    return any(a.lo < x.hi and x.lo < a.hi for x in others)
+def meets(lo: int, hi: int, arrays: Iterable[array]) -> bool:
+    """Whether addresses from lo to hi are among those of arrays."""
+    return any(lo < a.hi and a.lo < hi for a in arrays)
 
 
 def _plain(a: array) -> bool:
@@ -257,7 +258,7 @@ def _set_aside(
     written = record.written
     left = []
     for a in waiting:
-        if _meets(a, written):
+        if meets(a.lo, a.hi, written):
             grad = a.grad
             if grad is not None:
                 kept.append((grad, grad._parts.copy()))

@@ -6,15 +6,16 @@ at them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from engine import config
 from engine.compile.backend import Batch, Journal, Limits, Outcome, Step
 from engine.runtime import quick, recording
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch, Operation
+from engine.runtime.execute import Executable
 from engine.runtime.guards import Guard
 from engine.runtime.plan_parts import Selection
 from engine.runtime.quick import NOBODY
@@ -49,6 +50,19 @@ class _Range:
             self.held = True
 
 
+class Ranges(dict[Storage, tuple[int, int]]):
+    """What may be read again: by memory, a range of addresses around all of it."""
+
+    def add(self, a: array) -> None:
+        lo, hi = self.get(a.storage, (a.lo, a.hi))
+        self[a.storage] = (min(a.lo, lo), max(a.hi, hi))
+
+    def meets(self, a: array) -> bool:
+        """Whether an array may have some of it."""
+        known = self.get(a.storage)
+        return known is not None and a.lo < known[1] and known[0] < a.hi
+
+
 class _Order:
     """What launches of one call hold, write and may read again, by memory.
 
@@ -61,12 +75,12 @@ class _Order:
 
     def __init__(self) -> None:
         self._known: dict[Storage, dict[tuple[int, int], _Range]] = {}
-        self.read: dict[Storage, tuple[int, int]] = {}
+        self.read = Ranges()
         self.holds: list[list[tuple[Place, bool]]] = []
 
     def fits(self, launch: RecordedLaunch) -> bool:
         """Whether a launch may follow the others; takes note of it, either way."""
-        if any(self._reads(a) for a in launch.writes):
+        if any(map(self.read.meets, launch.writes)):
             return False
         holds = []
         for a in launch.held:
@@ -81,8 +95,7 @@ class _Order:
                 return False
             found.written = True
         for a in launch.watched:
-            lo, hi = self.read.get(a.storage, (a.lo, a.hi))
-            self.read[a.storage] = (min(a.lo, lo), max(a.hi, hi))
+            self.read.add(a)
         self.holds.append(holds)
         return True
 
@@ -94,10 +107,6 @@ class _Order:
             [(s, lo, hi) for s, lo, hi, r in all_of_it if r.held],
             [(s, lo, hi) for s, lo, hi, r in all_of_it if r.held_again],
         )
-
-    def _reads(self, a: array) -> bool:
-        known = self.read.get(a.storage)
-        return known is not None and a.lo < known[1] and known[0] < a.hi
 
     def _range(self, a: array, writing: bool) -> _Range | None:
         """That of an array; None where others meet it, unless all do the same."""
@@ -150,6 +159,50 @@ class RecordedLaunch:
     def arrays(self) -> list[array]:
         """All of them."""
         return _arrays(self.call.values, [p.index for p in self.call.plan.array_params])
+
+    @property
+    def adjoint(self) -> Executable | Literal[False] | None:
+        """What runs it backward: False where nothing does, None where a record has to look."""
+        selection = self.selection
+        if not selection.useful:
+            # That no gradient gets there is told.
+            return None if selection.wrt & self.call.plan.variants.written else False
+        return selection.adjoint if self.call.dim in selection.cleared else None
+
+    def back(self, adjoint: Executable, grads: Iterable[array], now: Limits) -> Step | None:
+        """Its adjoint as one of several launches. grads: what it adds to."""
+        blob = b"".join([self.call.blob, *(g._packed for g in grads)])
+        return adjoint.step(self.call.dim, blob, now)
+
+
+class Asked:
+    """What decides how launches are recorded: whether arrays require gradients, and kernels."""
+
+    __slots__ = ("_flags", "_kernels", "_words")
+
+    def __init__(self, arrays: Iterable[array], launches: Iterable[RecordedLaunch]) -> None:
+        self._flags = tuple((a, asks(a)) for a in arrays)
+        self._words = quick.pairs(self._flags)
+        kernels = {x.call.plan.kernel for x in launches}
+        self._kernels = tuple((k, k.enable_backward) for k in kernels)
+
+    def is_same(self) -> bool:
+        """Whether all of that is as it was."""
+        functions, words = quick.functions(), self._words
+        if functions is None or words is None or not functions.ask_same(words.at):
+            for a, did in self._flags:
+                if asks(a) is not did:
+                    return False
+        for k, did in self._kernels:  # noqa: SIM110  # generators take twice the time
+            if k.enable_backward is not did:
+                return False
+        return True
+
+
+def floats_of(launches: Iterable[RecordedLaunch]) -> dict[int, array]:
+    """The arrays of launches that may have gradients, each once."""
+    return {id(a): a for x in launches for p in x.call.plan.floats
+            if (a := x.call.values[p.index]) is not None}  # fmt: skip
 
 
 def _arrays(values: Sequence[Any], places: Sequence[int]) -> list[array]:
@@ -205,34 +258,16 @@ class Piece:
         self._slots = [
             [(after if again else before)[place] for place, again in holds] for holds in order.holds
         ]
-        floats = {id(a): a for x in launches for p in x.call.plan.floats
-                  if (a := x.call.values[p.index]) is not None}  # fmt: skip
-        self.floats = tuple(floats.values())
+        self.floats = tuple(floats_of(launches).values())
         wholes = [a if a._whole is None else a._whole for x in launches for a in x.arrays()]
         self.arrays = tuple({id(a): a for a in wholes}.values())  # as records have them
-        # What decides how launches are recorded.
-        self._flags = tuple((a, asks(a)) for a in self.floats)
-        self._words = quick.pairs(self._flags)
-        kernels = {x.call.plan.kernel for x in launches}
-        self._kernels = tuple((k, k.enable_backward) for k in kernels)
+        self._asked = Asked(self.floats, launches)
         self._back: _Back | None = None
         self._alone: Limits | None = None  # with which adjoints have to run one by one
 
-    def _is_same(self) -> bool:
-        """Whether each is recorded, and goes backward, as it did."""
-        functions, words = quick.functions(), self._words
-        if functions is None or words is None or not functions.ask_same(words.at):
-            for a, did in self._flags:
-                if asks(a) is not did:
-                    return False
-        for k, did in self._kernels:  # noqa: SIM110  # generators take twice the time
-            if k.enable_backward is not did:
-                return False
-        return True
-
     def __call__(self) -> object:
         tape: Any = recording.active.get()
-        same = self._is_same()
+        same = self._asked.is_same()  # each is recorded, and goes backward, as it did
         if not (
             same and is_quiet() and tape.is_alone() and self._batch.fits()
             and self._writes.are_free() and not self._writes.meet(tape._overwrites._read)
@@ -268,7 +303,7 @@ class Piece:
 
     def back(self) -> _Back | None:
         """What runs all of it backward now; None where each record has to look."""
-        if not self._is_same():
+        if not self._asked.is_same():
             return None
         now = limits()
         if self._back is None or not self._back.is_ready(now):
@@ -282,26 +317,22 @@ class Piece:
         written: list[array] = []
         for number in range(len(self.launches) - 1, -1, -1):
             launch = self.launches[number]
-            selection, call = launch.selection, launch.call
-            if not selection.useful:
-                if selection.wrt & call.plan.variants.written:
-                    return None  # which is told
-                continue
-            adjoint = selection.adjoint
-            if adjoint is None or call.dim not in selection.cleared:
+            adjoint = launch.adjoint
+            if adjoint is None:
                 return None
-            parts = [call.blob]
-            for i in selection.gradients:
-                a = call.values[i]
+            if adjoint is False:
+                continue
+            mine = []
+            for i in launch.selection.gradients:
+                a = launch.call.values[i]
                 if id(a) not in grads:
                     grad = None if a._shared is not None else a.grad
                     if grad is None:
                         return None
                     grads[id(a)] = (a, grad)
-                grad = grads[id(a)][1]
-                parts.append(grad._packed)
-                written.append(grad)
-            step = adjoint.step(call.dim, b"".join(parts), now)
+                mine.append(grads[id(a)][1])
+            written += mine
+            step = launch.back(adjoint, mine, now)
             if step is None:
                 self._alone = now
                 return None

@@ -5,7 +5,7 @@ Else it is copied over the gradient first: for large arrays that takes as long a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from engine.runtime.execute import Executable
 from engine.runtime.guards import Guard
 from engine.runtime.storage import announced
 from engine.runtime.transfer import VAST
+from engine.tape.backward import meets
 from engine.tape.gradients import seed
 from engine.tape.launch_record import LaunchRecord
 from engine.tape.records import Record
@@ -81,9 +82,9 @@ def _run(
         return False
     # Who else has that memory in the launch must find there what would have been copied.
     source, rest = values.ctypes.data, [*others, *record.arrays]
-    if _meets(gradient.lo, gradient.hi, rest) or _meets(
-        source, source + values.nbytes, [gradient, *rest]
-    ):
+    if meets(gradient.lo, gradient.hi, rest):
+        return False
+    if meets(source, source + values.nbytes, [gradient, *rest]):
         return False
 
     def announce() -> None:
@@ -98,7 +99,3 @@ def _run(
         note_blank(gradient)
     record.stack_bytes = came[0].stack_bytes
     return True
-
-
-def _meets(lo: int, hi: int, arrays: Iterable[array]) -> bool:
-    return any(lo < a.hi and a.lo < hi for a in arrays)

@@ -30,10 +30,9 @@ from engine.runtime.sequences import (
     limits,
     write_as_step,
 )
-from engine.runtime.storage import Storage
 from engine.tape.capture import is_capturing
 from engine.tape.gradients import one_of
-from engine.tape.replay import RecordedLaunch, asks
+from engine.tape.replay import Asked, Ranges, RecordedLaunch, asks, floats_of
 from engine.tape.tape import Tape
 
 Told = tuple[Executable, tuple[int, ...]] | None
@@ -46,26 +45,22 @@ class _Impossible(Exception):
 class _Record:
     """What a tape would have recorded so far.
 
-    read: what adjoints may come to read, by memory, a range of addresses around all of it. lost:
-    whether any of that was written since.
+    read: what adjoints may come to read. lost: whether any of that was written since.
     """
 
     def __init__(self) -> None:
         self.launches: list[RecordedLaunch] = []
         self.seeded: dict[int, array] = {}
-        self.read: dict[Storage, tuple[int, int]] = {}
+        self.read = Ranges()
         self.lost = False
 
     def add(self, launch: RecordedLaunch) -> None:
         self.launches.append(launch)
         for a in launch.watched:
-            lo, hi = self.read.get(a.storage, (a.lo, a.hi))
-            self.read[a.storage] = (min(a.lo, lo), max(a.hi, hi))
+            self.read.add(a)
 
     def written(self, arrays: Iterable[array]) -> None:
-        for a in arrays:
-            known = self.read.get(a.storage)
-            self.lost = self.lost or (known is not None and a.lo < known[1] and known[0] < a.hi)
+        self.lost = self.lost or any(map(self.read.meets, arrays))
 
 
 class _Maker:
@@ -77,11 +72,9 @@ class _Maker:
         self.steps: list[Step] = []
         self.told: list[Told] = []
         self.written: list[array] = []
-        self.flags: dict[int, array] = {}
         self.grads: dict[int, tuple[array, array | None]] = {}
         self.given: list[tuple[dict[Any, Any], array, array]] = []
         self.records: dict[int, _Record] = {}
-        self.kernels: dict[int, Any] = {}
 
     def operation(self, operation: Any, tape: Any) -> None:
         if operation.__class__ is DeferredWrite and tape is None:
@@ -137,10 +130,6 @@ class _Maker:
             raise _Impossible
         self.step(launch.step, (executable, call.dim), launch.writes)
         self.record(tape).add(launch)
-        self.kernels[id(call.plan.kernel)] = call.plan.kernel
-        for p in call.plan.floats:
-            if (a := call.values[p.index]) is not None:
-                self.flags[id(a)] = a
 
     def gradient(self, a: array) -> array | None:
         """The gradient that an array has, and is to have each time; None for none."""
@@ -179,24 +168,18 @@ class _Maker:
             self.given.append((grads, a, cotangent))
         else:
             raise _Impossible
-        self.flags[id(a)] = a
         record.seeded[id(a)] = a
 
     def adjoint(self, launch: RecordedLaunch) -> None:
-        selection, call = launch.selection, launch.call
-        if not selection.useful:
-            if selection.wrt & call.plan.variants.written:
-                raise _Impossible  # which is told
+        adjoint, call = launch.adjoint, launch.call
+        if adjoint is False:
             return
-        adjoint = selection.adjoint
-        if adjoint is None or call.dim not in selection.cleared:
+        found = [self.gradient(call.values[i]) for i in launch.selection.gradients]
+        gradients = [g for g in found if g is not None]
+        if adjoint is None or len(gradients) < len(found):
             raise _Impossible
-        gradients = [self.gradient(call.values[i]) for i in selection.gradients]
-        if None in gradients:
-            raise _Impossible
-        blob = b"".join([call.blob, *(g._packed for g in gradients if g is not None)])
-        step = adjoint.step(call.dim, blob, self.now)
-        self.step(step, (adjoint, call.dim), [g for g in gradients if g is not None])
+        step = launch.back(adjoint, gradients, self.now)
+        self.step(step, (adjoint, call.dim), gradients)
 
     def clear(self, record: _Record) -> None:
         found: dict[int, array] = {}
@@ -212,17 +195,21 @@ class _Maker:
 class Unseen:
     """Runs a sequence."""
 
-    __slots__ = ("_batch", "_flag_words", "_flags", "_given", "_grad_words", "_grads", "_kernels",
-                 "_tape", "_told", "_writes")  # fmt: skip
+    __slots__ = ("_asked", "_batch", "_floats", "_given", "_grads", "_tape", "_told", "_words",
+                 "_writes")  # fmt: skip
 
     def __init__(self, made: _Maker, batch: Any, tape: Tape) -> None:
         self._batch = batch
         self._told = made.told
         self._writes = Writes(made.written)
-        self._flags = tuple((a, asks(a)) for a in made.flags.values())
+        launches = [x for r in made.records.values() for x in r.launches]
+        floats = floats_of(launches)
+        for r in made.records.values():
+            floats |= r.seeded
+        self._floats = tuple(floats.values())
+        self._asked = Asked(self._floats, launches)
         self._grads = tuple(made.grads.values())
-        self._flag_words, self._grad_words = quick.pairs(self._flags), quick.pairs(self._grads)
-        self._kernels = tuple((k, k.enable_backward) for k in made.kernels.values())
+        self._words = quick.pairs(self._grads)
         self._given = made.given
         self._tape = tape
 
@@ -245,18 +232,15 @@ class Unseen:
 
     def _is_same(self) -> bool:
         """Whether gradients are taken, and lie, as they did."""
-        functions, flags, grads = quick.functions(), self._flag_words, self._grad_words
-        if functions is None or flags is None or grads is None:
+        functions, words = quick.functions(), self._words
+        if functions is None or words is None or not functions.have_same(words.at):
             return False
-        if not (functions.ask_same(flags.at) and functions.have_same(grads.at)):
+        if not self._asked.is_same():
             return False
-        for k, enabled in self._kernels:
-            if k.enable_backward is not enabled:
-                return False
         for given, a, cotangent in self._given:
             if len(given) != 1 or given.get(a) is not cotangent:
                 return False
-        return not array.retains or not any(a.retain_grad for a, _ in self._flags)
+        return not array.retains or not any(a.retain_grad for a in self._floats)
 
     def _tell(self, number: int, came: Outcome) -> None:
         told = self._told[number]
