@@ -27,6 +27,7 @@ from engine.compile.backend import (
     Limits,
     Marks,
     Outcome,
+    Seed,
     Step,
 )
 from engine.compile.pipeline import NONE, Names, Request, Variants
@@ -233,16 +234,14 @@ class Executable:
         return None
 
     def run_seeded(
-        self, dim: tuple[int, ...], args: bytes, array: str, source: int, blank: bool,
-        begin: Callable[[], None],
-    ) -> tuple[Execution, bool] | None:  # fmt: skip
+        self, dim: tuple[int, ...], args: bytes, seed: Seed
+    ) -> tuple[Execution, bool] | None:
         """Runs an adjoint with a cotangent that lies elsewhere: see `Backend.run_seeded`."""
         entry = self._entry
         if watchers or entry is None or self._what[0].debug:
             return None
         limits = _limits(config.stack_limit_bytes, config.journal_limit_bytes)
-        how = (entry, dim, args, limits, self._spare)
-        came = self._backend.run_seeded(*how, array, source, blank, begin)
+        came = self._backend.run_seeded(entry, dim, args, limits, self._spare, seed)
         return None if came is None else (_ended(entry, came[0], dim, None, False), came[1])
 
     @property

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine import config
+from engine.compile.backend import Seed
 from engine.runtime import faults
 from engine.runtime.array import array
 from engine.runtime.blank import is_blank, note_blank
@@ -92,7 +93,8 @@ def _run(
             g.storage.before_write(g.lo, g.hi)
 
     blob = b"".join([record.blob, *(g._packed for g in grads)])
-    came = adjoint.run_seeded(record.dim, blob, name, source, is_blank(gradient), announce)
+    cotangent = Seed(name, source, is_blank(gradient), announce)
+    came = adjoint.run_seeded(record.dim, blob, cotangent)
     if came is None:
         return False
     if came[1]:

@@ -18,6 +18,7 @@ from engine.compile.backend import (
     Limits,
     Marks,
     Outcome,
+    Seed,
     Step,
 )
 
@@ -192,12 +193,11 @@ class Cpu(Backend):
 
     def run_seeded(
         self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
-        spare: Callable[[], Entry] | None, array: str, source: int, blank: bool,
-        begin: Callable[[], None],
+        spare: Callable[[], Entry] | None, seed: Seed,
     ) -> tuple[Outcome, bool] | None:  # fmt: skip
         from engine.compile.cpu import seeded
 
-        return seeded.run(entry, dim, args, limits, spare, array, source, blank, begin)
+        return seeded.run(entry, dim, args, limits, spare, seed)
 
     def brief(
         self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,

@@ -37,7 +37,7 @@ SHARE = 8
 COPY = 12_000
 LINE = 64  # threads, with whole lines of the cache of whatever they write
 _ENOUGH = 16  # parts, beyond which more are no gain
-_KEPT = 256  # launches of a kernel that are remembered
+KEPT = 256  # launches of a kernel that are remembered
 _LARGEST = 2**31 - 65536  # threads; more may be refused, which the whole launch decides
 
 
@@ -108,7 +108,7 @@ def schedule(
     found = threads.schedules.get((args, rest), False)
     if found is False:
         found = _like(threads, dim, args, bounds, dealt, rest)
-        if len(threads.schedules) >= _KEPT:
+        if len(threads.schedules) >= KEPT:
             threads.schedules.clear()
         threads.schedules[args, rest] = found
     return found  # type: ignore[return-value]
@@ -134,7 +134,7 @@ def _like(
         return None if like is None else like.of(args)
     total = math.prod(dim)
     found = _schedule(threads, dim, args, bounds, dealt, total)
-    if len(known) >= _KEPT:
+    if len(known) >= KEPT:
         known.clear()
     small = False
     if found is None and bounds is None:

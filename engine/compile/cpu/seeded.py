@@ -16,11 +16,11 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.classes import dataclass
-from engine.compile.backend import Entry, Limits, Outcome
+from engine.compile.backend import Entry, Limits, Outcome, Seed
 from engine.compile.cpu import runner
 from engine.compile.cpu.loops import place_of
 from engine.compile.cpu.pool import pool, thread_count
-from engine.compile.cpu.schedule import schedule
+from engine.compile.cpu.schedule import KEPT, schedule
 from engine.compile.threads import Placed, Threads
 from engine.lang.strided import row_major
 
@@ -30,7 +30,6 @@ _HEAD = struct.Struct("<12q")  # `seeded_t` of native/seeded.h
 _OWN = frozenset(["read", "store", "take", "add"])
 _PLACES = 64  # threads that may run at once
 _PAGE = 4096
-_KEPT = 256  # launches of a kernel that are remembered, as in `schedule`
 
 
 class _Room:
@@ -65,8 +64,7 @@ def _room(step: int, reach: int) -> _Room | None:
 
 def run(
     entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
-    spare: Callable[[], Entry] | None, array: str, source: int, blank: bool,
-    begin: Callable[[], None],
+    spare: Callable[[], Entry] | None, seed: Seed,
 ) -> tuple[Outcome, bool] | None:  # fmt: skip
     """Runs a launch of an adjoint. See `Backend.run_seeded`."""
     args += entry.bound
@@ -74,11 +72,12 @@ def run(
     if threads is None:
         return None
     known = threads.schedules
-    found = known.get((args, array, dim), False)
+    key = args, seed.array, dim
+    found = known.get(key, False)
     if found is False:
-        if len(known) >= _KEPT:
+        if len(known) >= KEPT:
             known.clear()
-        found = known[args, array, dim] = _own(threads, array, dim, args)
+        found = known[key] = _own(threads, seed.array, dim, args)
     if not isinstance(found, _Own):
         return None
     gradient = found.gradient
@@ -91,16 +90,16 @@ def run(
     size = gradient.type.element.size
     some = max(NEAR // size // _BLOCK, 1) * _BLOCK
     low, high = gradient.ends
-    room = _room(some * size, high - low) if blank else None
+    room = _room(some * size, high - low) if seed.blank else None
     code, left = ctypes.cast(entry.code, ctypes.c_void_p).value, ctypes.c_int64(0)
     near = (0, 0, 0, 0)
     if room is not None:
         count = min(thread_count(), _PLACES)
         near = (room.near, ctypes.addressof(room.taken), count, room.step)
     asks = 0 if found.cleared else ctypes.addressof(left)
-    head = _HEAD.pack(code, gradient.address, source, size, some, len(args), gradient.at, asks,
+    head = _HEAD.pack(code, gradient.address, seed.source, size, some, len(args), gradient.at, asks,
                       *near)  # fmt: skip
-    begin()
+    seed.begin()
     came = runner.run_seeded(how, entry, dim, args, limits, spare, (workers.seeded, head + args))
     return came, came.error == 0 and not left.value
 

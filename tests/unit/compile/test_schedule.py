@@ -9,6 +9,7 @@ import pytest
 
 import engine as wp
 from engine.compile.cpu import schedule as schedules
+from tests.parts import SMALL
 
 pytestmark = pytest.mark.host("launches in parts are the CPU's")
 F = wp.array(dtype=float)
@@ -116,17 +117,18 @@ def own(x: F, y: F):
     y[i] = 2.0 * x[i]
 
 
-def test_parts_that_share_elements_are_wide_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every second part runs at once: none of these may meet the one after the next."""
+def given(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Gets the schedules that are made, None for those of launches that are not divided."""
     found: list[Any] = []
     make = schedules._schedule
+    monkeypatch.setattr(schedules, "_schedule", lambda *a: found.append(make(*a)) or found[-1])
+    return found
 
-    def noted(*args: Any) -> Any:
-        found.append(make(*args))
-        return found[-1]
 
-    monkeypatch.setattr(schedules, "_schedule", noted)
-    for name, value in (("LEAST", 0), ("PART", 1), ("SHARE", 0)):
+def test_parts_that_share_elements_are_wide_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every second part runs at once: none of these may meet the one after the next."""
+    found = given(monkeypatch)
+    for name, value in SMALL.items():
         monkeypatch.setattr(schedules, name, value)
     crossing = 0
     for n in range(700, 9000, 230):
@@ -148,9 +150,7 @@ def test_parts_that_share_elements_are_wide_enough(monkeypatch: pytest.MonkeyPat
 
 
 def test_parts_begin_at_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[Any] = []
-    make = schedules._schedule
-    monkeypatch.setattr(schedules, "_schedule", lambda *a: found.append(make(*a)) or found[-1])
+    found = given(monkeypatch)
     for n in (1_000_003, 5_000_000):
         x, y = wp.zeros(n, dtype=float), wp.zeros(n, dtype=float)
         wp.launch(own, n, [x, y])

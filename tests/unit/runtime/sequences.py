@@ -6,11 +6,26 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import engine as wp
 from engine.tape.records import LaunchRecord
-from tests.unit.runtime.test_short_launches import F, grid, in_place, made, scale, total, turns
+from tests.unit.runtime.test_short_launches import (
+    NATIVE,
+    F,
+    grid,
+    in_place,
+    made,
+    scale,
+    total,
+    turns,
+)
 
+# Marks of tests of what runs in one call.
+ONE_CALL = [
+    pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here"),
+    pytest.mark.host("the CPU's sequences, in one call of compiled code"),
+]
 RUNS = 6
 
 

@@ -12,13 +12,10 @@ import pytest
 
 import engine as wp
 from engine.compile.cpu import schedule
-from tests.unit.runtime.sequences import training
-from tests.unit.runtime.test_short_launches import NATIVE, made, scale, way
+from tests.unit.runtime.sequences import ONE_CALL, training
+from tests.unit.runtime.test_short_launches import made, scale, way
 
-pytestmark = [
-    pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here"),
-    pytest.mark.host("the CPU's sequences, in one call of compiled code"),
-]
+pytestmark = ONE_CALL
 
 
 def test_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

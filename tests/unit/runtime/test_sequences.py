@@ -18,6 +18,7 @@ from engine.runtime import recording
 from engine.runtime.guards import Guard
 from engine.tape.capture import capturing
 from tests.unit.runtime.sequences import (
+    ONE_CALL,
     PROGRAMS,
     Program,
     add,
@@ -31,10 +32,7 @@ from tests.unit.runtime.sequences import (
 )
 from tests.unit.runtime.test_short_launches import NATIVE, F, made, scale, talks, total, turns, way
 
-pytestmark = [
-    pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here"),
-    pytest.mark.host("the CPU's sequences, in one call of compiled code"),
-]
+pytestmark = ONE_CALL
 
 
 @pytest.mark.parametrize("look", [False, True])

@@ -20,26 +20,12 @@ from tests.unit.tape.seeded import (
     climbs,
     grads,
     guarded,
-    note_taken,
     plain,
     recorded_pass,
     same,
-    take_small,
 )
 
-pytestmark = pytest.mark.whole
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Launches and cotangents that are small are taken to be large."""
-    take_small(monkeypatch)
-
-
-@pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether the gradient was known to be zero, of each pass that went the short way."""
-    return note_taken(monkeypatch)
+pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("small")]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
@@ -246,7 +232,7 @@ def test_large_gradients_as_they_are(taken: list[bool], monkeypatch: pytest.Monk
     monkeypatch.setattr(Guard, "made", False)
     passes: list[bool] = []
     run = seeded.run
-    monkeypatch.setattr(seeded, "run", lambda *args: (passes.append(args[-2]), run(*args))[1])
+    monkeypatch.setattr(seeded, "run", lambda *args: (passes.append(args[-1].blank), run(*args))[1])
     n = 2_200_003
     x = wp.array(np.linspace(-1, 1, n, dtype=np.float32), requires_grad=True)
     y = wp.zeros(n, dtype=float, requires_grad=True)

@@ -13,27 +13,13 @@ from tests.unit.tape.seeded import (
     F,
     adds,
     guarded,
-    note_taken,
     plain,
     recorded_pass,
     reverses,
     same,
-    take_small,
 )
 
-pytestmark = pytest.mark.whole
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Launches and cotangents that are small are taken to be large."""
-    take_small(monkeypatch)
-
-
-@pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether the gradient was known to be zero, of each pass that went the short way."""
-    return note_taken(monkeypatch)
+pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("small")]
 
 
 def _shared_gradient(n: int) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pytest
 import engine as wp
 from engine.diagnostics import EngineError
 from engine.tape.capture import capturing
-from tests.unit.runtime.test_short_launches import NATIVE
+from tests.unit.runtime.sequences import ONE_CALL
 from tests.unit.tape.unseen_sequences import (
     KERNELS,
     bits_of,
@@ -23,23 +23,13 @@ from tests.unit.tape.unseen_sequences import (
     largest,
     moves,
     product,
-    quiet,
     run,
     scale,
     total,
     training,
 )
 
-pytestmark = [
-    pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here"),
-    pytest.mark.host("the CPU's sequences, in one call of compiled code"),
-]
-
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with quiet(monkeypatch):
-        yield
+pytestmark = [*ONE_CALL, pytest.mark.usefixtures("alone")]
 
 
 def _fitted(seed: int) -> tuple[list[Any], Callable[[], list[Any]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,28 +10,18 @@ import pytest
 
 import engine as wp
 from engine.runtime import graphs
-from tests.unit.runtime.test_short_launches import NATIVE
+from tests.unit.runtime.sequences import ONE_CALL
 from tests.unit.tape.unseen_sequences import (
     bits_of,
     captured,
     descend,
     fewer,
-    quiet,
     scale,
     total,
     training,
 )
 
-pytestmark = [
-    pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here"),
-    pytest.mark.host("the CPU's sequences, in one call of compiled code"),
-]
-
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with quiet(monkeypatch):
-        yield
+pytestmark = [*ONE_CALL, pytest.mark.usefixtures("alone")]
 
 
 class Halving(wp.Tape):
