@@ -21,6 +21,7 @@ from engine.codegen.loops import Loops, loop, room_of, runs_down
 from engine.codegen.outline import is_large
 from engine.codegen.spelling import flag, identifier, local
 from engine.codegen.statements import WITHIN
+from engine.codegen.streams import Streams
 from engine.ir import nodes as n
 from engine.lang.ctypes_ import ctype
 from engine.lang.types import ArrayType
@@ -54,23 +55,24 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     e.guards = guards_of(fn, e.facts) if apart else None
     e.room = room_of(e, known)
     out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e, apart)]
-    blocks, far = list[str](), False
+    blocks, far = list[str](), None
     lends = apart and loans.can_lend(fn, e.facts[id(fn)], known)
     if apart:
         blocks, width = lanes.function(e)
-        far = lends and not blocks and streams.streams(e, known)
         guarded = e.guards is not None and not runs_down(e, known)
-        what = None if blocks or far or known.sums else beforehand.beforehand(e, guarded)
+        what = None if blocks or known.sums else beforehand.beforehand(e, guarded)
+        far = streams.streams(e, known) if lends and not blocks and what is None else None
         if what is not None:
             within = [] if e.guards is None else [f"const bool {WITHIN}"]
             out += beforehand.functions(e, what, within)
-        out += _run_apart(e, known, what)
+        out += _run_apart(e, known, what, far)
     if blocks:
         out += blocks + lanes.run(e, width, *_apart(e))
-    out += _go(e, known, bool(blocks)) if apart else []
-    entry = _entry(e, symbol, known, apart, bool(blocks), far)
+    out += _go(e, known, bool(blocks), far is not None) if apart else []
+    entry = _entry(e, symbol, known, apart, bool(blocks), far is not None)
     text = "\n".join([*out, "}", *entry]) + "\n"
-    names = [*_headers(fn, text, bool(blocks)), *([loans.HEADER] if lends else [])]
+    names = _headers(fn, text, bool(blocks))
+    names += [name for name, used in ((loans.HEADER, lends), (streams.HEADER, far)) if used]
     return "".join(f'#include "{name}"\n' for name in names) + text
 
 
@@ -121,17 +123,18 @@ def _apart(e: Emitter) -> tuple[list[str], list[str]]:
     return pointers, args
 
 
-def _run_apart(e: Emitter, known: Loops, what: Beforehand | None) -> list[str]:
+def _run_apart(e: Emitter, known: Loops, what: Beforehand | None, far: Streams | None) -> list[str]:
     """The same for contiguous arrays of which none that is written shares memory with another.
 
-    what: what is evaluated beforehand.
+    what: what is evaluated beforehand. far: what goes out by lines.
     """
     pointers, args = _apart(e)
-    head = f"const unsigned char* args, eng_launch* L,\n    {', '.join(map(only, pointers))}"
+    given = [*map(only, pointers), *(["bool vast"] if far else [])]
+    head = f"const unsigned char* args, eng_launch* L,\n    {', '.join(given)}"
     return [
         f"ENG_ALONE void run_apart({head}) {{",
         *args,
-        *loop(e, known, guarded=True, what=what),
+        *loop(e, known, guarded=True, what=what, far=far),
         "}",
     ]
 
@@ -142,13 +145,14 @@ def _given(e: Emitter) -> str:
     return ", ".join(f"eng::data(args, {at})" for _, at in places)
 
 
-def _go(e: Emitter, known: Loops, blocks: bool) -> list[str]:
-    """Runs threads for contiguous arrays that share no memory."""
+def _go(e: Emitter, known: Loops, blocks: bool, far: bool) -> list[str]:
+    """Runs threads for contiguous arrays that share no memory. far: whether results may stream."""
     given = _given(e)
+    near = ", false" * far
     return [
         "ENG_ALONE void go(const unsigned char* args, eng_launch* L) {",
         *(_blocks(given, known) if blocks else []),
-        f"    run_apart(args, L, {given});",
+        f"    run_apart(args, L, {given}{near});",
         "}",
     ]
 
@@ -173,16 +177,16 @@ def _entry(
             extents.append(f"        eng::extent({array}, eng::use_{use}),")
     rest = f" && L->ndim == {facts.axes}" if known.any_order or known.sums else ""
     lends = loans.can_lend(e.fn, facts, known)
-    vast = f"if (eng::lend_vast(args, L, arrays, how, {streams.VAST})) return;"
+    given = f"args, L, {_given(e)}, eng::vast(arrays, {streams.VAST})"
+    runs = f"run_apart({given})" if far else "go(args, L)"
     return [
         *out,
         "    const eng::extent_t arrays[] = {",
         *extents,
         "    };",
-        *(loans.how(e, symbol, known, blocks, far) if lends else []),
+        *(loans.how(e, symbol, known, blocks) if lends else []),
         f"    if (eng::apart(arrays){rest}) {{",
-        *([f"        {vast}"] if far else []),
-        f"        return ns_{symbol}::go(args, L);",
+        f"        return ns_{symbol}::{runs};",
         "    }",
         *(["    if (eng::lend(args, L, arrays, how)) return;"] if lends else []),
         f"    ns_{symbol}::run(args, L);",

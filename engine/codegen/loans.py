@@ -1,4 +1,4 @@
-"""Writes how launches run of which some arrays are not contiguous, or large, or one that is read
+"""Writes how launches run of which some arrays are not contiguous, or one that is read
 and written by two names: see `native/cpu/lend.h`.
 """
 
@@ -80,14 +80,14 @@ def _looked_at_ahead(fn: n.Function) -> set[str]:
     return {s.array.name for s in n.walk(fn.body) if isinstance(s, n.Load) and id(s) in found}
 
 
-def how(e: Emitter, symbol: str, known: Loops, blocks: bool, far: bool) -> list[str]:
-    """What an entry point says of a kernel to what lends. far: whether results may be streamed."""
+def how(e: Emitter, symbol: str, known: Loops, blocks: bool) -> list[str]:
+    """What an entry point says of a kernel to what lends."""
     facts, params = e.facts[id(e.fn)], [p.type for p in e.fn.params]
     down = bool(e.fn.adjoints) if blocks else runs_down(e, known)
     count = len(touched_arrays(e.fn, facts))
     work = operations(e.fn.body, calls=True)
     few, words = max(FEW // max(work, 1), 1), int(min(work / WORD, 2**30))
-    flags = f"{few}, {words}, eng::sums_{_sums(e, known)}, {flag(down)}, {flag(far)}"
+    flags = f"{few}, {words}, eng::sums_{_sums(e, known)}, {flag(down)}"
     size = arg_offsets(params)[-1]
     return [
         "    static const eng::loan_t loans[] = {",

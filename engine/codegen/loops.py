@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from engine.classes import dataclass
 from engine.codegen import beforehand
@@ -16,6 +17,9 @@ from engine.codegen.statements import Body
 from engine.ir import nodes as n
 from engine.lang.ctypes_ import ctype
 from engine.lang.types import ArrayType
+
+if TYPE_CHECKING:
+    from engine.codegen.streams import Streams
 
 # An element by the thread: for each dimension an axis of the grid, -1 for none, and a number that
 # is added to the thread's coordinate along it.
@@ -68,12 +72,12 @@ def spans_of(e: Emitter, known: Loops) -> set[str]:
 
 def loop(
     e: Emitter, known: Loops, scalar: bool = False, guarded: bool = False,
-    what: Beforehand | None = None,
+    what: Beforehand | None = None, far: Streams | None = None,
 ) -> list[str]:  # fmt: skip
     """The body of a function that runs threads; arguments have the names of parameters.
 
     scalar: it is not to be vectorised. guarded: it leaves out threads that do nothing, where it
-    goes up. what: what blocks of threads evaluate beforehand.
+    goes up. what: what blocks of threads evaluate beforehand. far: what goes out by lines.
     """
     facts = e.facts[id(e.fn)]
     adjoint, down = bool(e.fn.adjoints), runs_down(e, known)
@@ -85,7 +89,16 @@ def loop(
         out.append("    ctx.watch = watch;")
     out.append("    const int64_t begin = L->begin, end = L->end;")
     out += [f"    {line}" for line in sums.before()]
-    args = [sums.argument(p) if p.name in sums.places else local(p) for p in e.fn.params]
+    if far is not None:
+        out += [f"    {line}" for line in far.before()]
+    streamed = frozenset[str]() if far is None else far.names()
+
+    def argument(p: n.Var) -> str:
+        if far is not None and p.name in streamed:
+            return far.argument(p)
+        return sums.argument(p) if p.name in sums.places else local(p)
+
+    args = [argument(p) for p in e.fn.params]
     guards = e.guards if guarded and not down else None
     within = [] if e.guards is None else [flag(guards is not None)]
     numbered = facts.axes > 0 and LINEAR in facts.tids
@@ -124,8 +137,12 @@ def loop(
             begins = [linear + b for b in begins]
             row_of = beforehand.block(e, what, x, begins, around(rest), down, ends)
             row_of.append(_threads(x, call, down, "at"))
+        elif far is not None:
+            row_of = far.row(call)
         lines = _rows(facts, call, sums, down, row_of, left_out, e.room)
     out += [f"    {line}" for line in (*lines, *sums.after())]
+    if far is not None:
+        out.append("    if (vast) eng::stream_end();")
     if facts.context:
         out.append("    eng::leave(L, ctx);")
     return out

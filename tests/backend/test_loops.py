@@ -276,7 +276,7 @@ def arguments(
     wanted = []
     for p in fn.params:
         if isinstance(p.type, ArrayType):
-            shape = (n,) if p.type.ndim == 1 else (max(n // 7, min(n, 1)), n)
+            shape = box(p.type.ndim, n, min(n, 1))
             wanted.append((shape, shape_of(p.type.element), scalar_of(p.type).numpy))
     arrays, out, k = layout(wanted), b"", 0
     scalars = iter(numbers)
@@ -290,8 +290,13 @@ def arguments(
     return out, arrays
 
 
+def box(axes: int, n: int, few: int) -> tuple[int, ...]:
+    """A shape of 1 to 3 axes with `few` elements along an axis, or more."""
+    return {1: (n,), 2: (max(n // 7, few), n), 3: (min(n, 4), 5, max(n // 4, few))}[axes]
+
+
 def grid(fn: Function, n: int) -> tuple[int, ...]:
-    return (n,) if facts_of(fn)[id(fn)].axes == 1 else (max(n // 7, 1), n)
+    return box(facts_of(fn)[id(fn)].axes or 2, n, 1)
 
 
 def ran(forms: Any, which: int, n: int, layout: Layout) -> list[bytes]:

@@ -1,7 +1,6 @@
 // Launches of which some arrays are not contiguous, or of which one is read and written by two
-// names: the elements of some threads at a time are copied to memory where they are, and back; and
-// launches of more memory than caches keep, whose results go out by whole lines. What does so is the
-// same for all kernels, and made once: engine/compile/cpu/native/lend.cpp.
+// names: the elements of some threads at a time are copied to memory where they are, and back. What
+// does so is the same for all kernels, and made once: engine/compile/cpu/native/lend.cpp.
 #pragma once
 #include "apart.h"
 #include "block.h"
@@ -26,16 +25,15 @@ struct loan_t {
 using run_t = void (*)(const unsigned char*, eng_launch*);
 // A kernel. bytes: of its arguments. axes: of the grid. few: threads of a launch that is worth it.
 // words: of four bytes, that may be copied for a thread; beyond, it is as fast without. sums: over
-// which threads sums run, that must not be cut. down: they run from the last one on. streams: what
-// is written, is written whatever happens and never read. go: runs threads for contiguous arrays
-// that share no memory; plain: for any.
+// which threads sums run, that must not be cut. down: they run from the last one on. go: runs
+// threads for contiguous arrays that share no memory; plain: for any.
 enum sums_t : int32_t { sums_none, sums_block, sums_row, sums_launch };
 struct lender_t {
     const loan_t* loans;
     int64_t count, bytes;
     int32_t axes, few, words;
     sums_t sums;
-    bool down, streams;
+    bool down;
     run_t go, plain;
 };
 using lend_t = bool (*)(const unsigned char*, eng_launch*, const extent_t*, const lender_t*);
@@ -62,18 +60,6 @@ ENG_ALONE bool lend(const unsigned char* args, eng_launch* L, const extent_t* ar
     if (bytes ? !(how.sums || threads >= how.few) || !(rows || bytes <= 4 * int64_t(how.words))
               : !early || threads / 16 < how.few) return false;
     return (*static_cast<const lend_t*>(L->lend))(args, L, arrays, &how);
-}
-
-// The same for a launch whose arrays are contiguous and share no memory, where they have so many
-// bytes that no cache keeps them until they are read again.
-ENG_ALONE bool lend_vast(const unsigned char* args, eng_launch* L, const extent_t* arrays,
-                         const lender_t& how, int64_t vast) {
-    int64_t bytes = 0;
-    for (int64_t k = 0; k < how.count; ++k) {
-        ENG_SCALAR;
-        bytes += arrays[k].high - arrays[k].low;
-    }
-    return bytes >= vast && L->lend && (*static_cast<const lend_t*>(L->lend))(args, L, arrays, &how);
 }
 
 }  // namespace eng

@@ -25,18 +25,13 @@ constexpr bool streams = false;
 
 // Writes bytes, lines whole; `stream_end` has to follow at last.
 ENG_ALONE void stream_bytes(unsigned char* to, const unsigned char* from, int64_t left) {
-    for (; left && reinterpret_cast<uint64_t>(to) % 64; --left) {
-        ENG_SCALAR;
-        *to++ = *from++;
-    }
-    for (; left >= 64; left -= 64, to += 64, from += 64) {
+    const int64_t rest = int64_t(-reinterpret_cast<uint64_t>(to) % 64), head = rest < left ? rest : left;
+    ENG_LIB(memcpy)(to, from, uint64_t(head));
+    for (to += head, from += head, left -= head; left >= 64; left -= 64, to += 64, from += 64) {
         stream_part(to, from);
         stream_part(to + 32, from + 32);
     }
-    for (; left; --left) {
-        ENG_SCALAR;
-        *to++ = *from++;
-    }
+    ENG_LIB(memcpy)(to, from, uint64_t(left));
 }
 
 }  // namespace eng

@@ -1,10 +1,9 @@
-// Runs launches of which some arrays are not contiguous, or one, or vast: see lend.h.
+// Runs launches of which some arrays are not contiguous, or one: see lend.h.
 #include <stdlib.h>
 #include <string.h>
 
 #include "grid.h"
 #include "lend.h"
-#include "lines.h"
 #include "sums.h"
 
 namespace {
@@ -172,12 +171,6 @@ void bring_changes(const lent_t& a) {
     });
 }
 
-// Brings what was written to memory that nobody reads soon.
-void stream(const lent_t& a) {
-    const int64_t bytes = a.count[a.loan->axes - 1] * a.loan->size;
-    for_rows(a, [&](unsigned char* far, unsigned char* near) { stream_bytes(far, near, bytes); });
-}
-
 // What an argument says of an array.
 void look(const unsigned char* args, const loan_t& loan, int64_t* shape, int64_t* steps) {
     memcpy(shape, args + loan.at + 8, 8 * size_t(loan.axes));
@@ -239,7 +232,7 @@ bool are_one(const unsigned char* args, const loan_t& a, const loan_t& b) {
 
 // Bytes that are lent at once; for `strip` rows of the grid, and for threads that must not be cut,
 // at most. Sums run over blocks of so many threads, or less.
-constexpr int64_t room = 1 << 15, near_by = 1 << 14, tall = 1 << 22, most = 1 << 28, block = 256;
+constexpr int64_t room = 1 << 15, tall = 1 << 22, most = 1 << 28, block = 256;
 
 class Lender {
   public:
@@ -252,9 +245,7 @@ class Lender {
         if ((end - begin < how.few && !how.sums) || end <= begin || how.count > 64 || how.bytes > int64_t(sizeof(own))) return false;
         int64_t each = 0, bytes = 0;
         bool turned = false, twice[64] = {};  // arrays that are written by another name, too
-        vast = how.streams;
         for (int64_t k = 0; k < how.count; ++k) {
-            vast = vast && arrays[k].usable;
             for (int64_t j = 0; j < k; ++j) {
                 const extent_t &a = arrays[k], &b = arrays[j];
                 const loan_t &x = how.loans[k], &y = how.loans[j];
@@ -262,13 +253,11 @@ class Lender {
                     interleave(args, x, y)) continue;
                 if (!(x.early || y.early) || !are_one(args, x, y)) return false;
                 twice[x.early ? k : j] = true;
-                vast = false;
             }
         }
-        if (vast && !streams) return false;
         for (int64_t k = 0; k < how.count; ++k) {
             const loan_t& loan = how.loans[k];
-            if (arrays[k].usable && !twice[k] && !(vast && loan.writes)) continue;
+            if (arrays[k].usable && !twice[k]) continue;
             if (!loan.lends) return false;
             lent_t& a = lent[n++];
             a.loan = &loan;
@@ -280,7 +269,7 @@ class Lender {
                 turned |= a.shape[d] > 1 && size_of(a.steps[d]) < size_of(a.steps[loan.axes - 1]);
         }
         if (!n) return false;
-        some = (vast ? near_by : room) / each / block * block;
+        some = room / each / block * block;
         some = some > block ? some : block;
         rows = some / (width > 0 ? width : 1);
         turned = turned && (rows >= strip || width < tall / (strip * each));
@@ -306,20 +295,17 @@ class Lender {
                 how.go(own, L);
                 for (int k = 0; k < n; ++k) {
                     if (!lent[k].loan->writes) continue;
-                    if (vast) stream(lent[k]);
-                    else if (lent[k].loan->sure) copy<true>(lent[k]);
+                    if (lent[k].loan->sure) copy<true>(lent[k]);
                     else bring_changes(lent[k]);
                 }
             } else {
                 how.plain(args, L);
             }
             if (!L->error) continue;
-            if (vast) stream_end();
             L->begin = begin;
             if (!how.down) L->end = end;  // else it says which threads are left to do
             return;
         }
-        if (vast) stream_end();
         L->begin = begin, L->end = end;
     }
 
@@ -330,7 +316,6 @@ class Lender {
     int64_t begin, end;
     int64_t some = 0, rows = 0;  // threads, or rows of the grid, at once
     int n = 0;
-    bool vast = false;
     unsigned char* memory = nullptr;
     int64_t had = 0;
     const int64_t zero[4] = {};
@@ -410,7 +395,6 @@ class Lender {
             memcpy(own + a.loan->at, &zero, 8);
             memcpy(own + a.loan->at + 8 + 8 * axes, a.pitch, 8 * size_t(axes));
             at += a.bytes;
-            if (vast) continue;  // what is written is not read
             copy<false>(a);
             if (!a.loan->writes || a.loan->sure) continue;
             a.old = at;

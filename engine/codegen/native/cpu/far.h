@@ -1,0 +1,45 @@
+// Launches of more memory than caches keep, of which blocks of threads write to memory that is
+// near, which goes out whole lines at a time.
+#pragma once
+#include "apart.h"
+#include "lines.h"
+
+namespace eng {
+
+// Whether arrays have so many bytes that no cache keeps them until they are read again.
+template <int N> ENG_INLINE bool vast(const extent_t (&a)[N], int64_t least) {
+    int64_t bytes = 0;
+    for (int k = 0; k < N; ++k) bytes += a[k].high - a[k].low;
+    return streams && bytes >= least;
+}
+
+// The same, which compilers do not know to be: they would make two loops of one.
+ENG_INLINE bool hidden(bool is) {
+    int32_t x = is;
+    __asm__ volatile("" : "+r"(x));
+    return x;
+}
+
+// How many elements to take for the next ones to begin at a line; `most` where these do.
+template <class T> ENG_INLINE int64_t to_lines(T& at, int64_t most) {
+    uint64_t from = reinterpret_cast<uint64_t>(&at);
+    for (int64_t k = 0; k < 64; ++k, from += sizeof(T)) {
+        ENG_SCALAR;
+        if (from % 64 == 0) return k ? k : most;
+    }
+    return most;
+}
+
+// Asks for the memory of n elements of a row; they may be none of an array.
+template <class T> ENG_INLINE void ask_row(const T& at, int64_t n) {
+    const uint64_t from = reinterpret_cast<uint64_t>(&at), end = from + uint64_t(n) * sizeof(T);
+    for (uint64_t p = from; p < end; p += 64) __builtin_prefetch(reinterpret_cast<const void*>(p));
+}
+
+// Writes n elements.
+template <class T> ENG_INLINE void stream_row(T& to, const T* from, int64_t n) {
+    stream_bytes(reinterpret_cast<unsigned char*>(&to), reinterpret_cast<const unsigned char*>(from),
+                 n * int64_t(sizeof(T)));
+}
+
+}  // namespace eng
