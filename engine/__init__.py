@@ -233,6 +233,7 @@ def _public() -> list[str]:
     names: list[str] = public.__all__
     if "array" not in globals():
         globals().update((name, getattr(public, name)) for name in names)
+        importlib.import_module("engine.ready")
     return names
 
 

@@ -161,16 +161,26 @@ _Maker = Callable[[Any], Callable[..., Any]]
 def _late(cls: Any, name: str, maker: _Maker) -> Callable[..., Any]:
     """A method that makes the one that takes its place, and calls that."""
 
-    def first(*args: Any, **named: Any) -> Any:
+    def make() -> Any:
         method = cls.__dict__[name]
         if method is first:
             method = maker(cls)
             method.__qualname__ = f"{cls.__qualname__}.{name}"
             method.__module__ = cls.__module__
             setattr(cls, name, method)
-        return method(*args, **named)
+        return method
 
+    def first(*args: Any, **named: Any) -> Any:
+        return make()(*args, **named)
+
+    first.make = make  # type: ignore[attr-defined]
     return first
+
+
+def complete(*classes: type) -> None:
+    """Writes the `__init__` of data classes, for which the first object of each would wait."""
+    for cls in classes:
+        getattr(cls.__dict__["__init__"], "make", lambda: None)()
 
 
 def _written(name: str, text: str, names: dict[str, Any]) -> Callable[..., Any]:

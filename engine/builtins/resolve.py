@@ -6,7 +6,6 @@ numeric type, a float literal any float type, that the other arguments ask for.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Iterator, Sequence
 
@@ -223,6 +222,8 @@ def _special_advice(user_name: str, types: Sequence[Type]) -> str:
 def suggest(user_name: str, types: Sequence[Type]) -> str:
     """What to write instead of a call that `resolve` refuses: one sentence, or ""."""
     if not candidates(user_name) and user_name not in COMPOSITES:
+        import difflib  # late: for messages alone
+
         close = difflib.get_close_matches(user_name, names(), 3)
         return f"did you mean {' or '.join(f'`{c}`' for c in close)}?" if close else ""
     advice = _special_advice(user_name, types) or _convert(user_name, types)

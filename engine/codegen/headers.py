@@ -10,10 +10,11 @@ device's library), `floats.h` (functions of real numbers), `libm.h` (their names
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
+
+from engine.hashing import hashed
 
 _NATIVE = Path(__file__).parent / "native"
 CPU = (_NATIVE / "cpu", _NATIVE)
@@ -32,7 +33,7 @@ _INCLUDE = re.compile(r'#include "(.+)"')
 @functools.lru_cache(maxsize=4)
 def hash_of(folders: Sequence[Path]) -> str:
     """A hash of the text of all headers in some folders."""
-    digest = hashlib.sha256()
+    digest = hashed()
     for path in sorted(p for folder in folders for p in folder.glob("*.h")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

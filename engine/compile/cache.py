@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import json
 import os
 import stat
@@ -30,6 +29,7 @@ from typing import TYPE_CHECKING
 from engine import config
 from engine.classes import dataclass
 from engine.diagnostics import CompilerError, Diagnostic
+from engine.hashing import hashed
 
 try:
     import fcntl
@@ -85,7 +85,7 @@ class Cache:
             data = _read(path)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
-        if hashlib.sha256(data).hexdigest() != digest:
+        if hashed(data).hexdigest() != digest:
             self.discard(path)
             return None
         with contextlib.suppress(OSError):
@@ -94,7 +94,7 @@ class Cache:
 
     def add(self, built: Path, symbols: dict[str, str]) -> None:
         """Takes a shared object (which is moved) and the entry point of each key in it."""
-        digest = hashlib.sha256(built.read_bytes()).hexdigest()
+        digest = hashed(built.read_bytes()).hexdigest()
         os.chmod(built, 0o700)
         os.replace(built, self.root / "objects" / f"{digest}.so")
         for key, symbol in symbols.items():
@@ -108,7 +108,7 @@ class Cache:
 
     def remember(self, key: str, text: str) -> None:
         """Keeps what is known of a kernel. Raises OSError where that cannot be."""
-        digest = hashlib.sha256(text.encode()).hexdigest()
+        digest = hashed(text.encode()).hexdigest()
         self._write(f"{self.folder}/kernels/{key}.json", f"{_SCHEMA} {key} {digest}\n{text}")
 
     def remembered(self, key: str) -> str | None:
@@ -116,7 +116,7 @@ class Cache:
         path = f"{self.folder}/kernels/{key}.json"
         try:
             head, _, text = _read(path).partition(b"\n")
-            digest = hashlib.sha256(text).hexdigest()
+            digest = hashed(text).hexdigest()
             if head.decode() != f"{_SCHEMA} {key} {digest}":
                 return None
             with contextlib.suppress(OSError):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 
+from engine.classes import dataclass
 from engine.compile.cache import Cache
+from engine.hashing import hashed
 from engine.late import STARTED
 
 # What is younger than this may have been written since this process read it.
@@ -18,8 +19,21 @@ _ROOMS = ("ad", "alias", "builtins", "codegen", "compile", "diagnostics", "front
 _ENDINGS = (".py", ".h", ".cpp")
 
 
+_Files = list[tuple[str, os.stat_result]]
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What the system says of files. key: a hash of it. latest: when one was changed last."""
+
+    key: str
+    files: _Files
+    latest: float
+
+
 class _Known:
     digest: str | None = None
+    stamp: Stamp | None = None
 
 
 def digest(cache: Cache) -> str | None:
@@ -33,27 +47,35 @@ def digest(cache: Cache) -> str | None:
     return _Known.digest
 
 
+def stamp() -> Stamp:
+    """What the system says of the engine's files, as it did first. Raises OSError."""
+    if _Known.stamp is None:
+        files: _Files = []
+        _look(_ROOT, files, False)
+        for room in _ROOMS:
+            _look(f"{_ROOT}/{room}", files, True)
+        files.sort()
+        said = hashed()
+        for path, i in files:
+            one = (path, i.st_dev, i.st_ino, i.st_size, i.st_mtime_ns, i.st_ctime_ns)
+            said.update(repr(one).encode())
+        latest = max(max(i.st_mtime, i.st_ctime) for _, i in files)
+        _Known.stamp = Stamp(said.hexdigest(), files, latest)
+    return _Known.stamp
+
+
 def _digest(cache: Cache) -> str | None:
-    files: list[tuple[str, os.stat_result]] = []
-    _look(_ROOT, files, False)
-    for room in _ROOMS:
-        _look(f"{_ROOT}/{room}", files, True)
-    if max(max(info.st_mtime, info.st_ctime) for _, info in files) > STARTED - _YOUNG:
+    found = stamp()
+    if found.latest > STARTED - _YOUNG:
         return None
-    files.sort()
-    stamp = hashlib.sha256()
-    for path, i in files:
-        said = (path, i.st_dev, i.st_ino, i.st_size, i.st_mtime_ns, i.st_ctime_ns)
-        stamp.update(repr(said).encode())
-    key = stamp.hexdigest()
-    known = cache.noted(key)
+    known = cache.noted(found.key)
     if known is None:
-        known = _read(files)
-        cache.note(key, known)
+        known = _read(found.files)
+        cache.note(found.key, known)
     return known
 
 
-def _look(folder: str, files: list[tuple[str, os.stat_result]], deep: bool) -> None:
+def _look(folder: str, files: _Files, deep: bool) -> None:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(_ENDINGS):
@@ -62,8 +84,8 @@ def _look(folder: str, files: list[tuple[str, os.stat_result]], deep: bool) -> N
                 _look(entry.path, files, True)
 
 
-def _read(files: list[tuple[str, os.stat_result]]) -> str:
-    out = hashlib.sha256()
+def _read(files: _Files) -> str:
+    out = hashed()
     for path, _ in files:
         with open(path, "rb") as file:
             text = file.read()

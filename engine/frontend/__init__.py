@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from engine.classes import complete
 from engine.frontend.functions.called_functions import Bindings, bindings, defined_before
 from engine.frontend.functions.gradient import Gradient, grad
 from engine.frontend.functions.native_function import NativeFunc, Snippets
@@ -73,6 +74,13 @@ def meaning_of(
         return None
 
 
+def prepare() -> None:
+    """Gets ready what tells the meaning of a kernel, for which every first launch asks."""
+    import engine.frontend.functions.meaning  # noqa: F401
+
+    complete(Signature)
+
+
 def lower_function(function: UserFunc, kinds: Sequence[Kind]) -> Function:
     """The IR of a function made by `@func` for kinds of arguments. Raises KernelError."""
     from engine.frontend.lowering import kernels
@@ -122,6 +130,7 @@ __all__ = [
     "lower_function",
     "lower_kernel",
     "meaning_of",
+    "prepare",
     "on_function_change",
     "result_types",
     "signature_of",

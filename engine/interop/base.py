@@ -8,7 +8,6 @@ belongs to.
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import sys
 from functools import lru_cache
 from typing import Any
@@ -312,6 +311,8 @@ _SEAM = frozenset({"base", "dlpack", "exchange", "gradients"})  # files that are
 
 def names() -> list[str]:
     """The frameworks that there are adapters for: the names of their files."""
+    import pkgutil  # late: it takes a while
+
     import engine.interop as here
 
     found = {m.name for m in pkgutil.iter_modules(here.__path__) if not m.ispkg}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import linecache
 import os
 import types
@@ -14,6 +13,7 @@ from engine.builtins.stubs import Builtin
 from engine.diagnostics import Diagnostic, KernelError
 from engine.diagnostics.site import call_span
 from engine.frontend import UserFunc, function_text
+from engine.hashing import hashed
 from engine.lang.values import to_ir_type
 
 _PLAIN = (int, float, bool, str, type(None))
@@ -25,7 +25,7 @@ def define(name: str, lines: Sequence[str], names: dict[str, Any], where: str = 
     names: what the text may name. where: for messages, where the text comes from.
     """
     text = "\n".join(lines) + "\n"
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    digest = hashed(text.encode()).hexdigest()[:16]
     file = f"<{where or name} {digest}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     scope = {"__name__": __name__, **names}
@@ -112,7 +112,7 @@ def named_function(func: Any) -> UserFunc:
     """
     if isinstance(func, types.FunctionType) and func.__code__.co_name == "<lambda>":
         text = ast.unparse(_lambda_node(func))
-        name = f"func_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        name = f"func_{hashed(text.encode()).hexdigest()[:16]}"
         return UserFunc(_from_lambda(func, name))
     called = functions_of(func, 0)[1]
     if not isinstance(called, UserFunc):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import config
 from engine.diagnostics import Diagnostic, EngineError, KernelError
+from engine.hashing import hashed
 from engine.runtime.device import Device, DeviceLike, get_device, get_devices
 from engine.runtime.launch_errors import fail
 
@@ -122,7 +122,7 @@ class Module:
         from engine.compile.pipeline import Variants
         from engine.runtime.kernel import lower
 
-        out = hashlib.sha256()
+        out = hashed()
         settings = {**self.options, "block_dim": block_dim or self.options.get("block_dim")}
         general = (config.mode, config.enable_backward, config.verify_fp)
         out.update(repr((sorted(settings.items(), key=str), general)).encode())
@@ -190,7 +190,7 @@ def _own_module(
 ) -> Module:
     """A group for one kernel, named for what the kernel is."""
     outline = f"{func.__module__}{key}{_outline(func, text)}{sorted(options.items(), key=str)!r}"
-    digest = hashlib.sha256(outline.encode()).hexdigest()
+    digest = hashed(outline.encode()).hexdigest()
     name = f"{key}_{digest[:8]}"
     module = Module(name)
     _unique[name] = module

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import difflib
 import inspect
 import sys
 from collections.abc import Callable, Mapping
@@ -283,6 +282,8 @@ def _bad(message: str, help: str) -> KernelError:
 
 
 def _missing(kind: StructType, name: str) -> str:
+    import difflib  # late: for messages alone
+
     close = difflib.get_close_matches(name, list(kind.fields), 1)
     return f"{kind.name} has no field {name!r}" + (f", did you mean {close[0]!r}?" if close else "")
 

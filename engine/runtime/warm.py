@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import sys
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from engine.compile.cpu.toolchain import find_toolchain
 from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError
 from engine.frontend import Captures, meaning_of, signature_of
+from engine.hashing import hashed
 from engine.lang.structs import UserType
 
 if TYPE_CHECKING:
@@ -109,5 +109,5 @@ def place_of(kernel: Kernel) -> Place | None:
         return None
     versions = (_SCHEMA, sys.version, np.__version__)
     whole = (own_text, versions, settings, kernel.key, meaning.parts)
-    key = hashlib.sha256(repr(whole).encode("utf-8", "surrogatepass")).hexdigest()
+    key = hashed(repr(whole).encode("utf-8", "surrogatepass")).hexdigest()
     return Place(cache, key, meaning, given)

@@ -6,7 +6,6 @@ on, and compiles those that are missing together, into one shared object or a fe
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from engine.compile.cpu.pool import processors
 from engine.compile.cpu.toolchain import LEVELS, Toolchain, find_toolchain
 from engine.compile.failure import failure
 from engine.diagnostics import CompilerError, Diagnostic
+from engine.hashing import hashed
 from engine.ir.nodes import Function
 
 # What stands for the entry point's name in hashed text: the name itself has the hash in it.
@@ -79,7 +79,7 @@ class _Unit:
         self.level = (size > LARGE or expanded_of(fn) > DEEP) + (size > HUGE)
         precise = "precise" if config.precise_math else ""
         parts = (self.text, headers.hash_of(headers.CPU), toolchain.key, precise)
-        self.key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        self.key = hashed("\0".join(parts).encode()).hexdigest()
         self.symbol = f"{identifier(fn.name)}_{self.key[:16]}"
 
     def source(self) -> str:
@@ -102,7 +102,7 @@ def _load_all(units: list[_Unit], toolchain: Toolchain) -> None:
     missing = [u for u in units if not _load(cache, u)]
     if not missing:
         return
-    batch = hashlib.sha256("".join(sorted(u.key for u in missing)).encode()).hexdigest()
+    batch = hashed("".join(sorted(u.key for u in missing)).encode()).hexdigest()
     with cache.lock(batch, config.compile_timeout):
         # Another process may have built them in the meantime.
         missing = [u for u in missing if not _load(cache, u)]

@@ -7,7 +7,6 @@ made or used, kernels are compiled as without.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from engine.compile.cache import Cache
 from engine.compile.cpu.build import Job, Outcome
 from engine.compile.cpu.toolchain import Toolchain
 from engine.diagnostics import CompilerError
+from engine.hashing import hashed
 
 _INCLUDED = (headers.COMMON, loans.HEADER)
 _WORTH = 8  # entry points in a cache that will see more of them
@@ -68,7 +68,7 @@ def keep(cache: Cache, toolchain: Toolchain, made: Outcome) -> None:
         _parsed.given_up.add(header)
         return
     with contextlib.suppress(OSError, CompilerError):
-        digest = hashlib.sha256(made.output.read_bytes()).hexdigest()
+        digest = hashed(made.output.read_bytes()).hexdigest()
         os.replace(made.source, header)
         os.replace(made.output, f"{header}.gch")
         cache.note(header.stem, digest)
@@ -84,7 +84,7 @@ def give_up(cache: Cache, toolchain: Toolchain) -> None:
 def _is_whole(cache: Cache, header: Path) -> bool:
     try:
         with open(f"{header}.gch", "rb") as file:
-            digest = hashlib.sha256(file.read()).hexdigest()
+            digest = hashed(file.read()).hexdigest()
         if cache.noted(header.stem) != digest:
             cache.discard(f"{header}.gch")
             return False
@@ -98,7 +98,7 @@ def _is_whole(cache: Cache, header: Path) -> bool:
 
 def _header(cache: Cache, toolchain: Toolchain) -> Path:
     parts = (toolchain.key, headers.hash_of(headers.CPU), _text())
-    name = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    name = hashed("\0".join(parts).encode()).hexdigest()
     return cache.root / "headers" / f"{name}.h"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from engine.compile.cache import Cache, open_cache
 from engine.compile.cpu.build import build, shared_object
 from engine.compile.cpu.toolchain import Toolchain, find_toolchain
 from engine.diagnostics import CompilerError, Diagnostic
+from engine.hashing import hashed
 
 
 def load(
@@ -27,7 +27,7 @@ def load(
     toolchain, cache = find_toolchain(), open_cache()
     text = source.read_text(encoding="utf-8")
     parts = (text, headers.hash_of(headers.CPU), toolchain.key, *filter(None, [depends]))
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    key = hashed("\0".join(parts).encode()).hexdigest()
     found = _stored(cache, key)
     if found is None:
         with cache.lock(key, config.compile_timeout):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import os
 import platform
 import re
@@ -16,6 +15,7 @@ from engine import config
 from engine.classes import dataclass
 from engine.compile.cache import open_cache
 from engine.diagnostics import CompilerError, Diagnostic
+from engine.hashing import hashed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +67,7 @@ class Toolchain:
     def key(self) -> str:
         """A hash of everything but the source text that the output depends on."""
         parts = (*self.command, self.version, *self.flags, *self.levels, *self.libraries, self.cpu)
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        return hashed("\0".join(parts).encode()).hexdigest()
 
     @property
     def precompiles(self) -> bool:
@@ -227,7 +227,7 @@ def _stamp(command: tuple[str, ...]) -> str:
         return ""
     parts = (*command, path, info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns,
              info.st_ctime_ns)  # fmt: skip
-    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
+    return hashed("\0".join(map(str, parts)).encode()).hexdigest()
 
 
 def _remembered(key: str) -> str | None:
@@ -238,12 +238,15 @@ def _remembered(key: str) -> str | None:
         return None
 
 
+_NUMBER = re.compile(r"(?:clang version|\)) (\d+)")
+
+
 def _toolchain(
     command: tuple[str, ...], version: str, debug: bool, levels: tuple[str, ...]
 ) -> Toolchain:
     flags: tuple[str, ...] = _FLAGS
     clang = "clang" in version
-    number = re.search(r"(?:clang version|\)) (\d+)", version)
+    number = _NUMBER.search(version)
     if number and int(number[1]) >= (12 if clang else 10):
         flags += ("-fno-finite-loops",)  # C++ would let a kernel's endless loop be removed
     if not clang:

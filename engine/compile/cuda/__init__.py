@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -40,6 +39,7 @@ from engine.compile.cuda.pinned import Pinned
 from engine.compile.cuda.view import View, geometry
 from engine.compile.failure import failure
 from engine.diagnostics import Diagnostic, LaunchError
+from engine.hashing import hashed
 from engine.ir.nodes import Function
 from engine.ir.sites import places
 from engine.locks import Lock
@@ -178,7 +178,7 @@ class Cuda(Backend):
 
     def _key(self, text: str, version: tuple[int, int]) -> str:
         parts = (text, headers.hash_of(headers.CUDA), self.arch, *nvrtc.FLAGS, str(version))
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        return hashed("\0".join(parts).encode()).hexdigest()
 
     def _build(self, todo: dict[str, tuple[Function, str]]) -> None:
         """Finds kernels in the cache, and compiles the others together."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
@@ -250,6 +249,8 @@ class Context:
 
     def close_to(self, name: str, others: Sequence[str], prefix: str = "") -> str:
         """A help line that names what the user may have meant."""
+        import difflib  # late: for messages alone
+
         found = difflib.get_close_matches(name, list(others), 1, 0.75)
         return f"did you mean `{prefix}{found[0]}`?" if found else ""
 

@@ -1,0 +1,27 @@
+"""What launches and tapes need, loaded with the first public name and not by the first launch.
+
+The first launch of a program is one that somebody times, or waits for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from engine.classes import complete
+from engine.compile import sources
+from engine.compile.backend import Entry
+from engine.compile.cache import Stored
+from engine.compile.cpu import libraries, runner, toolchain
+from engine.compile.facts import Facts
+from engine.frontend import prepare
+from engine.runtime import launch, plans
+from engine.runtime.plan_parts import Call, Selection
+from engine.tape import replayed, seeding, tape
+
+__all__ = ["launch", "libraries", "plans", "replayed", "runner", "seeding", "tape"]
+
+prepare()
+complete(Call, Entry, Facts, Selection, Stored, toolchain.Toolchain)
+toolchain.cpu_features()
+with contextlib.suppress(OSError):  # told by what launches
+    sources.stamp()
