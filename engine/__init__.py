@@ -202,9 +202,20 @@ def _product(a: Any, b: Any) -> Any:
     return hooks.product(a, b)
 
 
+def _prepare() -> None:
+    """Loads what launches need."""
+    hooks.prepare = _nothing
+    importlib.import_module("engine.ready")
+
+
+def _nothing() -> None:
+    pass
+
+
 hooks.instantiate = _instantiate
 hooks.adapter = _adapter
 hooks.product = _product
+hooks.prepare = _prepare
 
 
 class _Finder:
@@ -233,7 +244,6 @@ def _public() -> list[str]:
     names: list[str] = public.__all__
     if "array" not in globals():
         globals().update((name, getattr(public, name)) for name in names)
-        importlib.import_module("engine.ready")
     return names
 
 

@@ -11,6 +11,13 @@ product: Callable[[Any, Any], Any] | None = None
 instantiate: Callable[[Any, Any], Any] | None = None
 
 
+def prepare() -> None:
+    """Loads what launches and tapes need: the first kernel asks, since the next step is to run it.
+
+    `engine` puts it here; it is done once.
+    """
+
+
 def adapter(cls: type) -> Any:
     """The adapter of the framework whose arrays a type is for, None for all other types.
 

@@ -1,4 +1,4 @@
-"""What launches and tapes need, loaded with the first public name and not by the first launch.
+"""What launches and tapes need, loaded with the first kernel that is made and not by its launch.
 
 The first launch of a program is one that somebody times, or waits for.
 """

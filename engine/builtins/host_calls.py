@@ -41,13 +41,21 @@ class HostCall:
             if not _LOW <= args[k] <= _HIGH:
                 return MISS
         with np.errstate(all="ignore"):
-            try:
-                values = [f(a) for f, a in zip(self._into, args, strict=True)]
+            into = self._into
+            try:  # most have one or two, for which a loop takes a while
+                if len(into) == 2:
+                    values: Any = into[0](args[0]), into[1](args[1])
+                elif len(into) == 1:
+                    values = (into[0](args[0]),)
+                else:
+                    values = [f(a) for f, a in zip(into, args, strict=True)]
             except OverflowError:  # an integer that wraps
                 return MISS
             found = self._run(*values)
-        out = tuple([f(x) for f, x in zip(self._out, found, strict=False)])
-        return out[0] if len(out) == 1 else out
+        out = self._out
+        if len(out) == 1:
+            return out[0](found[0])
+        return tuple([f(x) for f, x in zip(out, found, strict=False)])
 
 
 def host_call(

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from engine import config
+from engine import config, hooks
 from engine.diagnostics import Diagnostic, KernelError, Span
 from engine.frontend import (
     Bindings,
@@ -96,6 +96,7 @@ class Kernel(Definition):
         self.__doc__ = func.__doc__
         self.__wrapped__ = func
         self.module.add(self)
+        hooks.prepare()
 
     def _made(self) -> tuple[Any, ...] | None:
         if self.types is None or self.generic is None:

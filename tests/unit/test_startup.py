@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -73,12 +74,15 @@ def test_engine_loads_no_part_of_the_tool() -> None:
     assert not any(name.split(".")[0] in {"adtool", "typer", "rich"} for name in loaded)
 
 
-# What the first launch loads, and what only checks need.
-LATE = {
-    "engine.ad", "engine.autograd", "engine.builtins", "engine.codegen", "engine.compile.cache",
-    "engine.compile.cpu.compiler", "engine.compile.pipeline", "engine.frontend.lowering",
-    "engine.ir", "engine.runtime.execute", "engine.runtime.launch", "engine.runtime.plan",
-    "engine.tape", "subprocess",
+# What kernels need to be compiled, and what only checks need; and what any launch needs.
+COMPILES = {
+    "engine.autograd", "engine.builtins", "engine.codegen.cpp", "engine.compile.cpu.compiler",
+    "engine.frontend.lowering", "engine.ir", "subprocess",
+}  # fmt: skip
+LAUNCHES = {
+    "engine.compile.cache", "engine.compile.cpu.runner", "engine.compile.pipeline",
+    "engine.frontend.functions.meaning", "engine.runtime.execute", "engine.runtime.launch",
+    "engine.runtime.plan", "engine.runtime.plans", "engine.tape.tape",
 }  # fmt: skip
 DECORATED = """
 import engine as wp
@@ -99,23 +103,59 @@ x = wp.zeros(3, dtype=wp.vec3, requires_grad=True)
 x.fill_(2.0)
 assert x.numpy().sum() == 18.0 and x.grad is not None
 """
+KERNEL = """
+import engine as wp
+
+@wp.kernel
+def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+"""
 EMULATION = pytest.mark.host("an emulated GPU loads a compiler")
 LAUNCHED = DECORATED + "wp.launch(kernel, dim=2, inputs=[wp.zeros(2, dtype=float)])"
 
 
 @EMULATION
 @pytest.mark.parametrize(
-    "code", ["import engine; engine.array", DECORATED], ids=["import", "decorators"]
+    ("code", "there"),
+    [("import engine; engine.array", set[str]()), (DECORATED, LAUNCHES)],
+    ids=["import", "decorators"],
 )
-def test_nothing_that_launches_need_is_loaded_before_one(code: str) -> None:
+def test_what_is_loaded_before_a_launch(code: str, there: set[str]) -> None:
+    """Programs without kernels launch nothing, and those with kernels may find them compiled."""
     loaded = modules_after(code)
     assert "engine.runtime.array" in loaded
-    assert sorted(LATE & (loaded - modules_after("import numpy"))) == []
+    assert (COMPILES | LAUNCHES) & (loaded - modules_after("import numpy")) == there
 
 
 @EMULATION
-def test_the_first_launch_loads_the_rest() -> None:
-    assert LATE - modules_after(LAUNCHED) == {"engine.autograd", "engine.tape"}
+def test_the_first_launch_loads_what_compiles() -> None:
+    assert (COMPILES | LAUNCHES) - modules_after(LAUNCHED) == {"engine.autograd"}
+
+
+WARM = """
+import importlib, sys
+sys.path.insert(0, {folder!r})
+kernel = importlib.import_module("kernel_of_test_startup")
+import engine as wp
+x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+y = wp.zeros(2, dtype=float, requires_grad=True)
+before = set(sys.modules)
+with wp.Tape() as tape:
+    wp.launch(kernel.square, 2, [x], [y])
+tape.backward(grads={{y: wp.ones_like(y)}})
+new = sorted(set(sys.modules) - before)
+"""
+
+
+@EMULATION
+def test_a_warm_launch_loads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGINE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("ENGINE_VERIFY_IR", "0")  # else nothing is kept
+    (tmp_path / "kernel_of_test_startup.py").write_text(KERNEL)
+    code = WARM.format(folder=str(tmp_path))
+    assert COMPILES - modules_after(code) == {"engine.autograd"}
+    modules_after(code + "assert new == [], new")
 
 
 def test_names_that_come_late_are_like_the_others() -> None:

@@ -418,8 +418,10 @@ def test_a_tape_that_comes_late(root: Path) -> None:
 import ctypes, sys
 import numpy as np
 import engine as wp
+from engine import hooks
 from engine.compile.cpu import brief, launcher, runner
 from engine.runtime import execute
+hooks.prepare = lambda: None  # which would load tapes
 from tests.unit.runtime.late_tape import square
 brief.MANY, execute.EAGER, launcher.maker.asked = 1, True, True
 x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
