@@ -6,6 +6,7 @@ The first launch of a program is one that somebody times, or waits for.
 from __future__ import annotations
 
 import contextlib
+import sys
 
 from engine.classes import complete
 from engine.compile import sources
@@ -22,6 +23,7 @@ __all__ = ["launch", "libraries", "plans", "replayed", "runner", "seeding", "tap
 
 prepare()
 complete(Call, Entry, Facts, Selection, Stored, toolchain.Toolchain)
-toolchain.cpu_features()
+if sys.platform.startswith("linux"):  # elsewhere a program is asked
+    toolchain.cpu_features()
 with contextlib.suppress(OSError):  # told by what launches
-    sources.stamp()
+    sources.prepare()

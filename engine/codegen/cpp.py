@@ -69,7 +69,7 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     if blocks:
         out += blocks + lanes.run(e, width, *_apart(e))
     out += _go(e, known, bool(blocks), far is not None) if apart else []
-    entry = _entry(e, symbol, known, apart, bool(blocks), far is not None)
+    entry = _entry(e, symbol, known, apart, bool(blocks), far)
     text = "\n".join([*out, "}", *entry]) + "\n"
     names = _headers(fn, text, bool(blocks))
     names += [name for name, used in ((loans.HEADER, lends), (streams.HEADER, far)) if used]
@@ -158,7 +158,7 @@ def _go(e: Emitter, known: Loops, blocks: bool, far: bool) -> list[str]:
 
 
 def _entry(
-    e: Emitter, symbol: str, known: Loops, apart: bool, blocks: bool, far: bool
+    e: Emitter, symbol: str, known: Loops, apart: bool, blocks: bool, far: Streams | None
 ) -> list[str]:
     facts = e.facts[id(e.fn)]
     linear = flag(LINEAR in facts.tids)
@@ -177,8 +177,10 @@ def _entry(
             extents.append(f"        eng::extent({array}, eng::use_{use}),")
     rest = f" && L->ndim == {facts.axes}" if known.any_order or known.sums else ""
     lends = loans.can_lend(e.fn, facts, known)
-    given = f"args, L, {_given(e)}, eng::vast(arrays, {streams.VAST})"
-    runs = f"run_apart({given})" if far else "go(args, L)"
+    runs = "go(args, L)"
+    if far is not None:
+        vast = f"eng::vast(L, arrays, {streams.VAST}, {far.each})"
+        runs = f"run_apart(args, L, {_given(e)}, {vast})"
     return [
         *out,
         "    const eng::extent_t arrays[] = {",

@@ -19,11 +19,16 @@ from engine.lang.ctypes_ import ctype
 from engine.lang.types import ArrayType, ValueType, is_float, scalar_of
 
 HEADER = "far.h"
-# Operations of numbers of a thread for each word that it writes, beyond which arithmetic takes the
-# time.
+# Operations of a thread for each word that it writes, beyond which arithmetic takes the time.
 LITTLE = 16
 VAST = 64 << 20  # bytes of a launch's arrays; tests change it
-_BLOCK, _NEAR = 256, 1 << 12  # threads of a block, and bytes that they may write
+# Threads of a block, a multiple of `_LINE`, and bytes that they may write: on the stack.
+_BLOCK, _NEAR, _LINE = 256, 1 << 12, 16
+# Operations of indices, of which there are few.
+_OF_INDICES = frozenset(
+    ["add", "cast", "copy", "eq", "ge", "gt", "land", "le", "lnot", "lor", "lt", "max", "min",
+     "mul", "ne", "shape", "sub", "tid", "wrap_index"]
+)  # fmt: skip
 
 _Box = tuple[tuple[int, int, int], ...]
 
@@ -46,8 +51,12 @@ class Streams:
     @property
     def block(self) -> int:
         """Threads whose results are near at once."""
-        each = sum(_element(p).size for p, _ in self.written)
-        return max(16, min(_BLOCK, _NEAR // each // 16 * 16))
+        return min(_BLOCK, _NEAR // self.each // _LINE * _LINE)
+
+    @property
+    def each(self) -> int:
+        """Bytes that a thread writes."""
+        return sum(_element(p).size for p, _ in self.written)
 
     def before(self) -> list[str]:
         """Memory for a block, and what threads get for the arrays: an element, and the shape."""
@@ -111,7 +120,7 @@ def streams(e: Emitter, known: Loops) -> Streams | None:
     # Who returned would not have written; guards are passed.
     if any(isinstance(s, n.Return) for s in n.walk(fn.body if e.guards is None else tuple(run))):
         return None
-    written, asked, words = list[tuple[n.Var, _Box]](), list[tuple[n.Var, _Box]](), 0
+    written, asked = list[tuple[n.Var, _Box]](), list[tuple[n.Var, _Box]]()
     for p in fn.params:
         if not isinstance(p.type, ArrayType) or p.name not in facts.touched:
             continue
@@ -121,12 +130,12 @@ def streams(e: Emitter, known: Loops) -> Streams | None:
             if not along or not _is_written(fn, run, p):
                 return None
             written.append((p, box))
-            words += p.type.element.size // 4
         elif along and len(box) > 1 and box[-2][0] == last - 1 >= 0 and _several(box):
             asked.append((p, box))
-    if not written or _work(run) > LITTLE * words:
+    found = Streams(tuple(written), tuple(asked), facts.axes)
+    if not written or found.each * _LINE > _NEAR or 4 * _work(run) > LITTLE * found.each:
         return None
-    return Streams(tuple(written), tuple(asked), facts.axes)
+    return found
 
 
 def _several(box: _Box) -> bool:
@@ -146,14 +155,15 @@ def _is_written(fn: n.Function, run: list[n.Stmt], array: n.Var) -> bool:
 
 
 def _work(run: list[n.Stmt]) -> int:
-    """About how many operations of real numbers a thread takes: those of indices are few."""
+    """About how many operations a thread takes, but for what is seen to be of indices."""
     return operations(tuple(s for s in run if not _is_of_indices(s)), calls=True)
 
 
 def _is_of_indices(s: n.Stmt) -> bool:
-    return isinstance(s, n.Let) and (
-        isinstance(s.dst.type, ArrayType) or not is_float(scalar_of(s.dst.type))
-    )
+    if not isinstance(s, n.Let):
+        return False
+    t = s.dst.type
+    return isinstance(t, ArrayType) or (s.op in _OF_INDICES and not is_float(scalar_of(t)))
 
 
 def _element(p: n.Var) -> ValueType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 
 from engine.classes import dataclass
 from engine.compile.cache import Cache
@@ -12,6 +13,8 @@ from engine.late import STARTED
 
 # What is younger than this may have been written since this process read it.
 _YOUNG = 2.0
+# How long what was seen of the files counts: they may be replaced while a program runs.
+_AT_ONCE = 1.0
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # What decides what a kernel compiles to, and what launches ask of it.
 _ROOMS = ("ad", "alias", "builtins", "codegen", "compile", "diagnostics", "frontend", "ir", "lang",
@@ -33,7 +36,13 @@ class Stamp:
 
 class _Known:
     digest: str | None = None
-    stamp: Stamp | None = None
+    early: tuple[float, Stamp] | None = None
+
+
+def prepare() -> None:
+    """Looks at the files, so that a launch that comes at once need not. Raises OSError."""
+    if _Known.digest is None and _Known.early is None:
+        _Known.early = time.monotonic(), _stamp()
 
 
 def digest(cache: Cache) -> str | None:
@@ -47,30 +56,31 @@ def digest(cache: Cache) -> str | None:
     return _Known.digest
 
 
-def stamp() -> Stamp:
-    """What the system says of the engine's files, as it did first. Raises OSError."""
-    if _Known.stamp is None:
-        files: _Files = []
-        _look(_ROOT, files, False)
-        for room in _ROOMS:
-            _look(f"{_ROOT}/{room}", files, True)
-        files.sort()
-        said = hashed()
-        for path, i in files:
-            one = (path, i.st_dev, i.st_ino, i.st_size, i.st_mtime_ns, i.st_ctime_ns)
-            said.update(repr(one).encode())
-        latest = max(max(i.st_mtime, i.st_ctime) for _, i in files)
-        _Known.stamp = Stamp(said.hexdigest(), files, latest)
-    return _Known.stamp
+def _stamp() -> Stamp:
+    files: _Files = []
+    _look(_ROOT, files, False)
+    for room in _ROOMS:
+        _look(f"{_ROOT}/{room}", files, True)
+    files.sort()
+    said = hashed()
+    for path, i in files:
+        one = (path, i.st_dev, i.st_ino, i.st_size, i.st_mtime_ns, i.st_ctime_ns)
+        said.update(repr(one).encode())
+    latest = max(max(i.st_mtime, i.st_ctime) for _, i in files)
+    return Stamp(said.hexdigest(), files, latest)
 
 
 def _digest(cache: Cache) -> str | None:
-    found = stamp()
+    early, _Known.early = _Known.early, None
+    at_once = early is not None and time.monotonic() - early[0] < _AT_ONCE
+    found = early[1] if early is not None and at_once else _stamp()
     if found.latest > STARTED - _YOUNG:
         return None
     known = cache.noted(found.key)
     if known is None:
         known = _read(found.files)
+        if _stamp().key != found.key:
+            return None  # what was read is of later ones, or of both
         cache.note(found.key, known)
     return known
 

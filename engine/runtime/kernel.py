@@ -95,8 +95,8 @@ class Kernel(Definition):
         self.__module__ = func.__module__
         self.__doc__ = func.__doc__
         self.__wrapped__ = func
-        self.module.add(self)
         hooks.prepare()
+        self.module.add(self)
 
     def _made(self) -> tuple[Any, ...] | None:
         if self.types is None or self.generic is None:

@@ -17,6 +17,7 @@ from engine.codegen.streams import Streams
 from engine.compile.backend import Entry, Limits
 from engine.compile.cpu import CPU
 from engine.compile.cpu.loops import loops_of
+from engine.compile.cpu.toolchain import cpu_features
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names
 from engine.ir.rewrite import names_in, rewrite
@@ -28,6 +29,10 @@ from tests.parts import cut
 
 pytestmark = pytest.mark.whole
 D = wp.array(dtype=wp.float64)
+vec3b = wp.types.vector(3, wp.int8)
+vec100 = wp.types.vector(100, wp.float32)
+# Elsewhere processors are not told to, and all is written at once.
+LINES = pytest.mark.skipif("avx" not in cpu_features(), reason="no lines go out by themselves")
 
 
 @wp.kernel
@@ -112,6 +117,55 @@ def large(x: F, y: wp.array(dtype=wp.mat44), z: wp.array(dtype=wp.float16)):
 
 
 @wp.kernel
+def small_first(x: F, y: wp.array(dtype=wp.int8), z: wp.array(dtype=wp.mat44)):
+    """Elements of which many make a line, and others of which few are near."""
+    i = wp.tid()
+    if i < 1:
+        return
+    y[i] = wp.int8(x[i])
+    z[i] = wp.diag(wp.vec4(x[i], 2.0, x[i], 1.0))
+
+
+@wp.kernel
+def halves_first(x: F, y: wp.array(dtype=wp.float16), z: wp.array(dtype=wp.mat44d)):
+    i = wp.tid()
+    if i > 2:
+        y[i] = wp.float16(x[i])
+        z[i] = wp.diag(
+            wp.vec4d(wp.float64(x[i]), wp.float64(2.0), wp.float64(3.0), wp.float64(1.0))
+        )
+
+
+@wp.kernel
+def odd(x: F, y: wp.array(dtype=vec3b), z: wp.array(dtype=wp.mat33)):
+    """Elements that fill a line with others alone."""
+    i = wp.tid()
+    y[i] = vec3b(wp.int8(x[i]))
+    z[i] = wp.diag(wp.vec3(x[i]))
+
+
+@wp.kernel
+def halved(x: wp.array(dtype=wp.float16), y: wp.array(dtype=wp.float16)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def vast_elements(x: F, y: wp.array(dtype=vec100)):
+    """Of which sixteen are too much for a stack."""
+    i = wp.tid()
+    y[i] = vec100(x[i])
+
+
+@wp.kernel
+def divides(x: I, y: I):
+    """Integers take time, too."""
+    i = wp.tid()
+    a = x[i] % 7 + x[i] // 3 % 5 + x[i] // 11 % 13 + x[i] // 17 % 19 + x[i] // 23
+    y[i] = a // 3 + a % 5 + (a // 9) % 7 + (a // 4) % 3 + (a // 12) % 11 + (a % 29) // 2
+
+
+@wp.kernel
 def tiny(x: F, y: wp.array(dtype=wp.int8), z: wp.array(dtype=wp.bool)):
     i = wp.tid()
     y[i] = wp.int8(x[i])
@@ -162,11 +216,12 @@ def turned(x: F2, y: F2):
 
 
 KERNELS = [
-    loops.saxpy, halves, shifted, copied, stencil, behind, one, solid, large, tiny, beside,
+    loops.saxpy, halves, shifted, copied, stencil, behind, one, solid, large, small_first,
+    halves_first, odd, halved, tiny, beside,
 ]  # fmt: skip
 NOT = [
-    sometimes, twice, component, maybe, leaves, unlike, turned, loops.in_place, loops.gathered,
-    loops.looped,
+    sometimes, twice, component, maybe, leaves, unlike, turned, vast_elements, divides,
+    loops.in_place, loops.gathered, loops.looped,
 ]  # fmt: skip
 
 
@@ -199,23 +254,29 @@ def numbered(fn: n.Function) -> n.Function:
     return replace(fn, name=f"{fn.name}_numbered", body=rewrite(fn.body, step))
 
 
-@functools.cache
-def compiled(lost: bool = False) -> dict[str, tuple[n.Function, Entry, Entry]]:
-    """By kernel, an entry point for which no array is too small, and a plain one.
+def emitted(fns: list[n.Function], vast: int, lost: bool) -> dict[str, tuple[Any, Entry, Entry]]:
+    """By function, an entry point and a plain one.
 
-    lost: what blocks of threads wrote does not go out.
+    vast: bytes from which arrays go out by lines. lost: what blocks of threads wrote does not.
     """
-    every = [f for k in KERNELS for f in (functions(k)[0], numbered(functions(k)[0]))]
     row = Streams.row
 
     def nowhere(self: Streams, call: str) -> list[str]:
         return [re.sub(r"eng::stream_row.*", ";", line) for line in row(self, call)]
 
     with pytest.MonkeyPatch.context() as patch, strided.always():
-        patch.setattr(streams_module, "VAST", 0)
+        patch.setattr(streams_module, "VAST", vast)
         if lost:
             patch.setattr(Streams, "row", nowhere)
-        return {fn.name: (fn, *pair) for fn, *pair in both_ways(every)}  # type: ignore[misc]
+        return {fn.name: (fn, *pair) for fn, *pair in both_ways(fns)}  # type: ignore[misc]
+
+
+@functools.cache
+def compiled(lost: bool = False) -> dict[str, tuple[n.Function, Entry, Entry]]:
+    """The same of all kernels, where no array is too small."""
+    return emitted(
+        [f for k in KERNELS for f in (functions(k)[0], numbered(functions(k)[0]))], 0, lost
+    )
 
 
 def uneven(arrays: Any) -> list[Any]:
@@ -261,6 +322,7 @@ def test_lines_change_nothing(kernel: Any, layout: Any, number: bool) -> None:
             assert seen[0] == seen[1], (count, threads)
 
 
+@LINES
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.key)
 def test_blocks_write_near(kernel: Any) -> None:
     """What is compared above does go out so: without that, arrays stay as they were."""
@@ -273,6 +335,19 @@ def test_blocks_write_near(kernel: Any) -> None:
             CPU.run(e, loops.grid(fn, 1000), args, Limits(0, 0))
             seen.append(around(arrays) == before)
         assert seen == [True, False]
+
+
+@LINES
+def test_only_large_arrays_go_out_by_lines() -> None:
+    """From 64 MB on, of launches that write a good part of it."""
+    fn, entry, _ = emitted([functions(loops.saxpy)[0]], streams_module.VAST, True)[loops.saxpy.key]
+    most = (64 << 20) // 12
+    for count, threads, gone in ((most + 1, most + 1, True), (most, most, False),
+                                 (most + 1, most // 2, True), (most + 1, 1000, False)):  # fmt: skip
+        x, z = np.ones(count, np.float32), np.zeros(count, np.float32)
+        args, _ = loops.arguments(fn, count, lambda _, x=x, z=z: [x, x, z])  # type: ignore[misc]
+        CPU.run(entry, (threads,), args, Limits(0, 0))
+        assert z.any() != gone, (count, threads)
 
 
 def test_large_arrays_go_out_by_lines() -> None:

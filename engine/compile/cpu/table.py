@@ -10,15 +10,18 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
+# The faster one, where it gives as much.
+_AS_LONG = "PyLong_AsLong" if ctypes.sizeof(ctypes.c_long) == 8 else "PyLong_AsLongLong"
 # In the order of `python_t`, as are all below.
 _CALLS = (
     "PyList_Size", "PyList_GetItem", "PyList_New", "PyList_SetItem", "PyList_Append",
     "PyTuple_Size", "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyDict_Size",
     "PyDict_GetItem", "PyDict_SetItem", "PySet_Contains", "PyObject_GetAttr",
-    "PyBytes_FromStringAndSize", "PyBytes_AsString", "PyBytes_Size", "PyLong_AsLongLong",
+    "PyBytes_FromStringAndSize", "PyBytes_AsString", "PyBytes_Size", _AS_LONG,
     "PyLong_FromLongLong", "PyFloat_AsDouble", "PyObject_CallFunctionObjArgs",
     "PyType_GenericAlloc", "PyWeakref_NewRef", "PyContextVar_Get", "Py_IncRef", "Py_DecRef",
     "PyErr_Occurred", "PyErr_Clear", "PyEval_SaveThread", "PyEval_RestoreThread",
@@ -80,6 +83,47 @@ def place_of(cls: type, name: str) -> int | None:
     return 8 * words.index(id(mark)) if words.count(id(mark)) == 1 else None
 
 
+_VERSION = 24  # where Python 3.10 to 3.12 have it: behind the number of entries
+
+
+def version_place() -> int:
+    """How many bytes into a dictionary a number is that changes whenever it does; 0 for none.
+
+    It was meant for Python itself (PEP 509), and later versions have it no more.
+    """
+    if sys.version_info >= (3, 13) or sys.implementation.name != "cpython":
+        return 0
+    module = ModuleType("probe")
+    own, other = vars(module), dict.fromkeys("ab", 0)
+    seen = ctypes.c_uint64.from_address(id(own) + _VERSION)
+
+    def put(k: int) -> None:
+        module.x = k  # type: ignore[attr-defined]
+
+    def read(k: int) -> None:
+        other["a"] = k
+        assert module.x is own["x"] is own.get("x")
+
+    changes: list[Callable[[int], object]] = [
+        put, lambda k: own.update(x=-k), lambda k: own.__setitem__("x", k), lambda k: own.pop("x"),
+        put, lambda k: own.setdefault(f"y{k}", k), lambda k: delattr(module, f"y{k}"),
+    ]  # fmt: skip
+    versions = set[int]()
+    for k in range(1000, 1100):  # often, since Python makes code faster that runs often
+        for change in changes:
+            before = seen.value
+            change(k)
+            if seen.value == before or seen.value in versions:
+                return 0
+            versions.add(seen.value)
+        put(k)
+        before = seen.value
+        read(k)
+        if seen.value != before:
+            return 0
+    return _VERSION
+
+
 def table(known: Mapping[str, Any], quiet: Sequence[list[Any]]) -> tuple[bytes, list[Any]] | None:
     """The table, and what it has addresses of.
 
@@ -105,6 +149,7 @@ def table(known: Mapping[str, Any], quiet: Sequence[list[Any]]) -> tuple[bytes, 
         if None in found:
             return None
         words += found  # type: ignore[arg-type]
+    words.append(version_place())
     return struct.pack(f"<{len(words)}Q", *words), list(objects)
 
 

@@ -371,21 +371,47 @@ def test_sources_are_told_by_their_contents(
     file.write_text("a = 1\n")
     cache = Cache(str(tmp_path))
     monkeypatch.setattr(sources, "_ROOT", str(root))
-
-    def digest() -> str | None:
-        """As another process finds it."""
-        monkeypatch.setattr(sources._Known, "stamp", None)
-        return sources._digest(cache)
-
-    assert digest() is None  # younger than this process
+    assert sources._digest(cache) is None  # younger than this process
     monkeypatch.setattr(sources, "STARTED", 1e12)
-    first = digest()
-    assert first is not None and digest() == first
+    first = sources._digest(cache)
+    assert first is not None and sources._digest(cache) == first
     file.write_text("a = 2\n")
-    second = digest()
+    second = sources._digest(cache)
     assert second != first
     file.write_text("a = 1\n")
-    assert digest() == first
+    assert sources._digest(cache) == first
     (root / "codegen" / "native").mkdir()
     (root / "codegen" / "native" / "x.h").write_text("")
-    assert digest() not in (first, second)
+    assert sources._digest(cache) not in (first, second)
+
+
+def test_sources_that_change_before_a_launch_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is seen of them with the first kernel is not believed for long."""
+    root = tmp_path / "engine"
+    for room in sources._ROOMS:
+        (root / room).mkdir(parents=True)
+    file = root / "ir" / "nodes.py"
+    file.write_text("a = 1\n")
+    cache = Cache(str(tmp_path))
+    monkeypatch.setattr(sources, "_ROOT", str(root))
+    monkeypatch.setattr(sources, "STARTED", 1e12)
+    monkeypatch.setattr(sources._Known, "digest", None)
+    monkeypatch.setattr(sources._Known, "early", None)
+    # Replaced at once, before anybody read them: they are of nobody.
+    sources.prepare()
+    file.write_text("a = 22\n")
+    assert sources._digest(cache) is None
+    first = sources._digest(cache)
+    # Later: it is looked again.
+    sources.prepare()
+    file.write_text("a = 333\n")
+    monkeypatch.setattr(sources, "_AT_ONCE", 0.0)
+    second = sources._digest(cache)
+    assert None not in (first, second) and first != second
+    # As they are, they are looked at once.
+    monkeypatch.setattr(sources, "_AT_ONCE", 60.0)
+    sources.prepare()
+    monkeypatch.setattr(sources, "_stamp", lambda: 1 / 0)
+    assert sources._digest(cache) == second

@@ -6,11 +6,14 @@
 
 namespace eng {
 
-// Whether arrays have so many bytes that no cache keeps them until they are read again.
-template <int N> ENG_INLINE bool vast(const extent_t (&a)[N], int64_t least) {
-    int64_t bytes = 0;
+// Whether arrays have so many bytes that no cache keeps them until they are read again, and a launch
+// writes a good part of them. each: bytes that a thread writes.
+template <int N>
+ENG_INLINE bool vast(const eng_launch* L, const extent_t (&a)[N], int64_t least, int64_t each) {
+    int64_t bytes = 0, threads = 1;
     for (int k = 0; k < N; ++k) bytes += a[k].high - a[k].low;
-    return streams && bytes >= least;
+    for (int d = 0; d < L->ndim; ++d) threads *= L->dim[d];
+    return streams && bytes >= least && threads >= least / (8 * each);
 }
 
 // The same, which compilers do not know to be: they would make two loops of one.
@@ -20,10 +23,11 @@ ENG_INLINE bool hidden(bool is) {
     return x;
 }
 
-// How many elements to take for the next ones to begin at a line; `most` where these do.
+// How many elements to take, `most` at most, for the next ones to begin at a line, as `most` do
+// where these do.
 template <class T> ENG_INLINE int64_t to_lines(T& at, int64_t most) {
     uint64_t from = reinterpret_cast<uint64_t>(&at);
-    for (int64_t k = 0; k < 64; ++k, from += sizeof(T)) {
+    for (int64_t k = 0; k < most; ++k, from += sizeof(T)) {
         ENG_SCALAR;
         if (from % 64 == 0) return k ? k : most;
     }

@@ -81,6 +81,7 @@ struct python_t {
         *least;
     object* quiet[5];
     int64_t at[PLACES];
+    int64_t version;  // of a dictionary: a number that changes whenever it does; 0 for none
 };
 
 python_t py;
@@ -151,6 +152,20 @@ void share(object* a, place p, object* value) {
     py.keep(value);
     set(a, p, value);
 }
+
+// Whether a dictionary has changed since it was asked about, or may have.
+struct watched_t {
+    uint64_t seen = 0;
+
+    bool changed(object* dict) {
+        if (!py.version) return true;
+        uint64_t now;
+        memcpy(&now, reinterpret_cast<char*>(dict) + py.version, sizeof now);
+        if (now == seen) return false;
+        seen = now;
+        return true;
+    }
+};
 
 // Whether a context variable is None; false where it cannot be asked.
 bool is_none(object* variable) {

@@ -111,6 +111,7 @@ extern "C" __attribute__((visibility("default")))
 int eng_launcher(const void* table, int64_t size, void** functions) {
     if (size != sizeof py) return 0;
     memcpy(&py, table, sizeof py);
+    settings = settings_t();
     void* const all[] = {
         reinterpret_cast<void*>(&pack), reinterpret_cast<void*>(&launch),
         reinterpret_cast<void*>(&back), reinterpret_cast<void*>(&clear),

@@ -96,22 +96,23 @@ struct launch_t {
         return out;
     }
 
-    // True where a kernel left nothing; else what it left in its launch structure, and `more`.
-    object* run(const run_t& way, object* more) {
+    // True where a kernel left nothing; else what it left in its launch structure, and the record,
+    // or without one the values.
+    object* run(const run_t& way, object* record) {
         eng_launch state;
         memcpy(args + size, way.bound, way.bound_size);
         const bool quiet = runs(way, args, state);
         if (quiet) return yes();
         object* out = py.list(2);
         object* left = out ? as_bytes(state) : nullptr;
-        if (!left) {
-            if (out) py.drop(out);
-            return nullptr;
+        object* more = !left ? nullptr : record ? (py.keep(record), record) : all_values();
+        if (left) py.list_set(out, 0, left);
+        if (more) {
+            py.list_set(out, 1, more);
+            return out;
         }
-        py.list_set(out, 0, left);
-        py.keep(more);
-        py.list_set(out, 1, more);
-        return out;
+        if (out) py.drop(out);
+        return nullptr;
     }
 };
 
@@ -119,12 +120,7 @@ struct launch_t {
 object* unrecorded(launch_t& l, const world_t& w) {
     const way_t way(l.r.forward, l.dim, w);
     if (!l.fits(way) || !l.may_write_all()) return nothing();
-    // Others may change the lists, or let go of the arrays, while it runs.
-    object* more = l.all_values();
-    if (!more) return nullptr;
-    object* out = l.announce_all() ? l.run(*way.run, more) : nullptr;
-    py.drop(more);
-    return out;
+    return l.announce_all() ? l.run(*way.run, nullptr) : nullptr;
 }
 
 // Whether addresses of two arrays meet.
@@ -142,10 +138,7 @@ struct tape_t {
 
     // Whether a tape is one as they are by default, to which nobody listens.
     bool take(object* tape) {
-        object* const c = py.settings;
-        if (type_of(tape) != py.tape_type) return false;
-        if (py.dict_get(c, py.access) != py.no || py.dict_get(c, py.kept) != py.restores) return false;
-        if (py.dict_get(c, py.snapshots) != py.lazy) return false;
+        if (type_of(tape) != py.tape_type || !settings.for_tapes()) return false;
         captures = py.get(tape, py.captures);
         if (captures != py.nobody) return false;
         records = py.get(tape, py.records);
@@ -253,14 +246,21 @@ object* recorded(launch_t& l, const world_t& w, object* tape) {
 object* grid(object* dim) {
     constexpr long long LONGEST = (1LL << 31) - 1, SHORT = 1 << 20;  // as in `launch`
     if (type_of(dim) == py.integer) {
+        static struct { long long n; object* grid; } known[16];
         const long long n = py.as_long(dim);
         if (n < 0 || n > LONGEST) return nullptr;
-        object* out = py.tuple(1);
-        if (!out) return nullptr;
-        py.keep(dim);
-        py.tuple_set(out, 0, dim);
-        py.no_cycle(out);
-        return out;
+        auto& at = known[n % 16];
+        if (!at.grid || at.n != n) {
+            object* out = py.tuple(1);
+            if (!out) return nullptr;
+            py.keep(dim);
+            py.tuple_set(out, 0, dim);
+            py.no_cycle(out);
+            if (at.grid) py.drop(at.grid);
+            at = {n, out};
+        }
+        py.keep(at.grid);
+        return at.grid;
     }
     if (type_of(dim) != py.tuple_type) return nullptr;
     const int64_t n = py.tuple_size(dim);

@@ -6,6 +6,45 @@ namespace {
 
 constexpr int64_t VALUES = 64;  // arguments of a launch
 
+// What settings say, as long as they are what they were.
+struct settings_t {
+    watched_t own, cuts, tapes, flow;
+    bool plain = false, usual = false, backward = false;
+    object *stack = nullptr, *journal = nullptr;
+    long long least = 0;
+
+    // Whether launches need nothing but what is noted here.
+    bool look() {
+        object* const c = py.settings;
+        const bool same = !own.changed(c);
+        if (!cuts.changed(py.cuts) && same) return plain;
+        plain = py.dict_get(c, py.print_launches) == py.no && py.dict_get(c, py.verify_fp) == py.no
+            && py.dict_get(c, py.device) == py.host;
+        stack = py.dict_get(c, py.stack_limit);
+        journal = py.dict_get(c, py.journal_limit);
+        object* const cut = py.dict_get(py.cuts, py.least);
+        plain = plain && stack && journal && cut && type_of(cut) == py.integer;
+        least = plain ? py.as_long(cut) : 0;
+        return plain;
+    }
+
+    // Whether tapes do what they do by default.
+    bool for_tapes() {
+        object* const c = py.settings;
+        if (!tapes.changed(c)) return usual;
+        return usual = py.dict_get(c, py.access) == py.no && py.dict_get(c, py.kept) == py.restores
+            && py.dict_get(c, py.snapshots) == py.lazy;
+    }
+
+    // Whether gradients flow where nothing else is said.
+    bool flows() {
+        if (!flow.changed(py.settings)) return backward;
+        return backward = py.dict_get(py.settings, py.backward) == py.yes;
+    }
+};
+
+settings_t settings;
+
 struct world_t {
     object *stack, *journal;
     long long least;
@@ -13,16 +52,8 @@ struct world_t {
     // Whether nobody listens to launches, and they go to the one device there is.
     bool look() {
         for (object* list : py.quiet) if (py.list_size(list)) return false;
-        object* const c = py.settings;
-        if (py.dict_get(c, py.print_launches) != py.no) return false;
-        if (py.dict_get(c, py.verify_fp) != py.no) return false;
-        if (py.dict_get(c, py.device) != py.host) return false;
-        if (!is_none(py.watching) || !is_none(py.graph)) return false;
-        stack = py.dict_get(c, py.stack_limit);
-        journal = py.dict_get(c, py.journal_limit);
-        object* const cut = py.dict_get(py.cuts, py.least);
-        if (!stack || !journal || !cut || type_of(cut) != py.integer) return false;
-        least = py.as_long(cut);
+        if (!settings.look() || !is_none(py.watching) || !is_none(py.graph)) return false;
+        stack = settings.stack, journal = settings.journal, least = settings.least;
         return true;
     }
 };
@@ -116,7 +147,7 @@ bool enabled(object* kernel) {
     const bool free = !said || said == py.none;
     object* const parts[] = {own, module, other};
     for (object* o : parts) if (o) py.drop(o);
-    return free && py.dict_get(py.settings, py.backward) == py.yes;
+    return free && settings.flows();
 }
 
 // What a launch of these values is recorded with; null where Python has to look.
