@@ -1,4 +1,4 @@
-"""Settings that launches without Python look at are looked at where they changed, and then at once."""
+"""Settings that launches without Python look at: where they changed, and then at once."""
 
 from __future__ import annotations
 
