@@ -212,10 +212,21 @@ def _nothing() -> None:
     pass
 
 
+_fast: dict[str, tuple[object, object]] = {}
+
+
+def _faster(name: str, plain: object, fast: object) -> None:
+    """Puts what does the same in the place of a name, now or when it is loaded."""
+    _fast[name] = plain, fast
+    if globals().get(name) is plain:
+        globals()[name] = fast
+
+
 hooks.instantiate = _instantiate
 hooks.adapter = _adapter
 hooks.product = _product
 hooks.prepare = _prepare
+hooks.faster = _faster
 
 
 class _Finder:
@@ -258,9 +269,9 @@ def _tables() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name in _LATE:
         module = importlib.import_module(_LATE[name])
-        found = globals()[name] = (
-            module if _LATE[name] == f"engine.{name}" else getattr(module, name)
-        )
+        found = module if _LATE[name] == f"engine.{name}" else getattr(module, name)
+        plain, fast = _fast.get(name, (None, None))
+        globals()[name] = found = fast if plain is found else found
         return found
     if name == "__all__":
         # Names of Python's own are left out: `from engine import *` must not change `max`.

@@ -73,6 +73,7 @@ class Form:
 
     def __init__(self, said: dict[str, Any]) -> None:
         self.most: int | None = _of(said["most"], int, type(None))
+        self.ends_soon = _of(said["soon"], bool)
         self._code, self._symbol = _of(said["code"], str), _of(said["symbol"], str)
         self._says, self._touches = _of(said["says"], bool), _of(said["touches"], str)
         self.params = tuple((_of(name, str), type_of(t)) for name, t in _of(said["params"], list))
@@ -195,6 +196,7 @@ def form_of(fn: Function, entry: Entry) -> dict[str, Any] | None:
         "params": [[p.name, type_data(p.type)] for p in fn.params],
         "adjoints": [list(pair) for pair in fn.adjoints],
         "most": entry.threads.most,
+        "soon": entry.threads.ends_soon,
         "touches": touches,
     }
     try:

@@ -92,7 +92,7 @@ class Threads:
         """Those of a kernel that an earlier process looked at."""
         made = cls.__new__(cls)
         made._adjoint, made._look = adjoint, form.collected
-        made.most = form.most
+        made.most, made.ends_soon = form.most, form.ends_soon
         made._begin(fn, form.params, form.adjoints)
         return made
 
@@ -161,6 +161,14 @@ class Threads:
         """Operations of a thread, about; None where loops decide."""
         costs = self.collected.costs
         return None if any(t for t, _ in costs) else math.ceil(sum(n for _, n in costs))
+
+    @functools.cached_property
+    def ends_soon(self) -> bool:
+        """Whether a thread does nothing that may take any time: loops, and code of users' own."""
+        from engine.ir.nodes import callees
+
+        called = (self.fn, *callees(self.fn))
+        return self.most is not None and all(f.native is None for f in called)
 
     def arrays(self, args: bytes) -> list[Placed]:
         """The array arguments of a launch."""

@@ -62,6 +62,8 @@ class Kernel(Definition):
     Raises KernelError E103 for what is no Python function.
     """
 
+    __slots__ = ("_plan",)  # at one place in all of them, for native functions
+
     def __init__(
         self,
         func: Callable[..., Any],

@@ -33,6 +33,9 @@ def _late() -> dict[str, Any]:
     from engine.compile.cpu import schedule
     from engine.compile.cpu.brief import Brief
     from engine.runtime.execute import Executable
+    from engine.runtime.kernel import Kernel
+    from engine.runtime.launch import launch
+    from engine.runtime.plan import Plan
     from engine.runtime.plan_parts import Selection
 
     return {
@@ -41,7 +44,8 @@ def _late() -> dict[str, Any]:
         "selection": Selection, "call": Site, "nowhere": NOBODY, "settings": vars(config),
         "cuts": vars(schedule), "host": HOST.alias, "active": recording.active,
         "watching": storage.watching, "graph": recording.graph, "site": call_site,
-        "total": Chunk.total, "allocate": CPU.allocate,
+        "total": Chunk.total, "allocate": CPU.allocate, "home": HOST, "launcher": launch,
+        "kernel": Kernel, "planned": Plan,
     }  # fmt: skip
 
 

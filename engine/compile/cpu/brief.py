@@ -18,6 +18,7 @@ from engine.locks import Lock
 
 # An entry point as a function that takes arguments as they are: half the time of a checked call.
 MANY = 200  # runs of one kernel and grid
+_SOON = 500  # operations
 _UNCHECKED = ctypes.CFUNCTYPE(None)
 
 
@@ -119,6 +120,12 @@ class Brief:
         state = runner.Launch.from_buffer_copy(came)
         return runner.ended(state, args + self._bound, None, self._limits, spare)
 
+    def _ends_soon(self) -> bool:
+        """Whether a run is over before another thread of Python could begin."""
+        threads = self._entry.threads
+        few = self.cost is not None and self.cost <= _SOON
+        return few and threads is not None and threads.ends_soon and not self._entry.messages
+
     def _hurry(self) -> None:
         """Has many runs done without Python, if that can be."""
         self._left = MANY
@@ -129,7 +136,9 @@ class Brief:
             launcher.maker.ask(len(self._template))
             return
         address = ctypes.cast(self._entry.code, ctypes.c_void_p).value or 0
-        words = launcher.run_words(address, self._template, self._bound, marks.places)
+        words = launcher.run_words(
+            address, self._template, self._bound, marks.places, self._ends_soon()
+        )
         with _lock:  # others may be here, and what they use stays
             if words is not None and self._words is None:
                 self._words, self.address = words, words.at

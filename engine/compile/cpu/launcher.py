@@ -15,15 +15,16 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
+from engine import hooks
 from engine.compile.cpu import CPU
-from engine.compile.cpu.table import table
+from engine.compile.cpu.table import PARAMETERS, table
 from engine.diagnostics import EngineError
 from engine.lang.types import FLOAT32, FLOAT64, INT32, INT64, Type
 
 _ENTRY = "eng_launcher"
 _CODES: dict[Type, int] = {FLOAT32: 1, FLOAT64: 2, INT32: 3, INT64: 4}
 MOST = 16  # arrays that a launch marks
-_FASTCALL = 0x0080
+_FASTCALL, _KEYWORDS = 0x0080, 0x0002
 
 
 class _Method(ctypes.Structure):
@@ -61,6 +62,8 @@ class Functions(NamedTuple):
     list of holds. announce_all(writes), True. are_free(writes): True where nothing is to be said
     against them. ask_same(flags): True where arrays require gradients as they did.
     have_same(gradients): True where they have those that they had.
+
+    call: `launch` itself, with its arguments.
     """
 
     pack: Callable[[int, list[Any]], bytes | None]
@@ -80,6 +83,7 @@ class Functions(NamedTuple):
     are_free: Callable[[int], bool | None]
     ask_same: Callable[[int], bool | None]
     have_same: Callable[[int], bool | None]
+    call: Callable[..., Any]
     fill: int
     copy: int
 
@@ -146,6 +150,8 @@ class _Maker:
             self.functions = self._made(library, size)
             if self.functions is not None:
                 CPU.functions = self.functions
+                if self is maker:
+                    hooks.faster("launch", self._known["launcher"], self.functions.call)
         except (EngineError, OSError, AttributeError):
             return  # all goes on as it did
 
@@ -170,16 +176,30 @@ class _Maker:
         if not self._fill_in(enter) or not all(found) or found[-1] != size:
             return None
         new = ctypes.pythonapi["PyCFunction_NewEx"]
-        new.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        new.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.py_object)
         new.restype = ctypes.py_object
         methods = [
             _Method(name.encode(), address, _FASTCALL, None)
             for name, address in zip(Functions._fields[:_CALLED], found, strict=False)
         ]
+        *_, call = methods
+        call.name, call.flags = b"launch", _FASTCALL | _KEYWORDS
+        call.doc = _told(self._known["launcher"]).encode()
         self._kept += [library, methods]
         self._enter = enter
-        made = [new(ctypes.addressof(m), None, None) for m in methods]
+        made = [new(ctypes.addressof(m), None, "engine") for m in methods]
         return Functions(*made, *found[_CALLED:-1])
+
+
+def _told(launch: Callable[..., Any]) -> str:
+    """A function's documentation, with its parameters as Python reads them of native ones."""
+    defaults = launch.__defaults__ or ()
+    free = len(PARAMETERS) - len(defaults)
+    given = [
+        *PARAMETERS[:free],
+        *(f"{p}={v!r}" for p, v in zip(PARAMETERS[free:], defaults, strict=True)),
+    ]
+    return f"launch({', '.join(given)})\n--\n\n{launch.__doc__}"
 
 
 def _fits() -> bool:
@@ -245,15 +265,18 @@ def kinds_words(kinds: Sequence[tuple[Any, Type]]) -> Words | None:
     return Words(words, kinds)
 
 
-def run_words(entry: int, template: bytes, bound: bytes, marked: Sequence[int]) -> Words | None:
+def run_words(
+    entry: int, template: bytes, bound: bytes, marked: Sequence[int], soon: bool
+) -> Words | None:
     """What `launch` and `back` are told; None where there are too many arrays.
 
     entry: the kernel's address. template: its launch structure. marked: positions of the arrays
-    that are written, or whose gradients follow the arguments.
+    that are written, or whose gradients follow the arguments. soon: no other thread of Python is
+    let run meanwhile.
     """
     if len(marked) > MOST:
         return None
     begin = ctypes.create_string_buffer(template, len(template))
     more = ctypes.create_string_buffer(bound, max(len(bound), 1))
-    first = [entry, ctypes.addressof(begin), ctypes.addressof(more), len(bound), len(marked)]
+    first = [entry, ctypes.addressof(begin), ctypes.addressof(more), len(bound), soon, len(marked)]
     return Words([*first, *marked], begin, more)

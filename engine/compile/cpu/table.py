@@ -23,6 +23,7 @@ _CALLS = (
     "PyDict_GetItem", "PyDict_SetItem", "PySet_Contains", "PyObject_GetAttr",
     "PyBytes_FromStringAndSize", "PyBytes_AsString", "PyBytes_Size", _AS_LONG,
     "PyLong_FromLongLong", "PyFloat_AsDouble", "PyObject_CallFunctionObjArgs",
+    "PyObject_Vectorcall",
     "PyType_GenericAlloc", "PyWeakref_NewRef", "PyContextVar_Get", "Py_IncRef", "Py_DecRef",
     "PyErr_Occurred", "PyErr_Clear", "PyEval_SaveThread", "PyEval_RestoreThread",
     "PyErr_CheckSignals", "PyObject_GC_UnTrack",
@@ -36,10 +37,16 @@ _NAMES = (
 _SETTINGS = (
     "print_launches", "verify_fp", "device", "stack_limit_bytes", "journal_limit_bytes",
     "enable_backward", "verify_autograd_array_access", "overwrites", "restore", "tape_snapshots",
-    "lazy", "snapshot_limit_bytes", "LEAST",
+    "lazy", "snapshot_limit_bytes", "LEAST", "finish",
+)  # fmt: skip
+# The parameters of `launch`.
+PARAMETERS = (
+    "kernel", "dim", "inputs", "outputs", "adj_inputs", "adj_outputs", "device", "stream",
+    "adjoint", "record_tape", "record_cmd", "max_blocks", "block_dim",
 )  # fmt: skip
 # What upper layers tell, by name: see `Launcher.tell`.
-CLASSES = ("array", "plain_kind", "brief", "storage", "hold", "chunk", "record", "tape")
+CLASSES = ("array", "plain_kind", "brief", "storage", "hold", "chunk", "record", "tape", "kernel",
+           "planned")  # fmt: skip
 OBJECTS = (
     "nowhere",
     "nobody",
@@ -52,6 +59,8 @@ OBJECTS = (
     "site",
     "total",
     "allocate",
+    "home",
+    "launcher",
 )
 QUIET = 5
 _SLOTS = {
@@ -69,6 +78,8 @@ _SLOTS = {
     "overwrites": ("_read",),
     "call": ("code",),
     "chunk": ("data",),
+    "kernel": ("_plan",),
+    "planned": ("recipe",),
 }  # fmt: skip
 
 
@@ -136,11 +147,12 @@ def table(known: Mapping[str, Any], quiet: Sequence[list[Any]]) -> tuple[bytes, 
         return None
     if not all(frames):
         frames = [0] * len(frames)
-    names = {n: sys.intern(n) for n in (*_NAMES, *_SETTINGS)}
+    names = {n: sys.intern(n) for n in (*_NAMES, *_SETTINGS, *PARAMETERS)}
     objects = (
         None, True, False, float, int, list, tuple, bytes, 0, OverflowError, TypeError,
         AttributeError, MemoryError, *map(known.get, OBJECTS),
-        *map(known.get, CLASSES), *map(names.get, _NAMES), *map(names.get, _SETTINGS), *quiet,
+        *map(known.get, CLASSES), *map(names.get, _NAMES), *map(names.get, _SETTINGS),
+        *map(names.get, PARAMETERS), *quiet,
     )  # fmt: skip
     words = [*calls, *frames, id(None), *(0 if o is None else id(o) for o in objects[1:])]
     for name, slots in _SLOTS.items():

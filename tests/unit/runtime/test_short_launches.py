@@ -19,6 +19,7 @@ from engine.compile.cpu import CPU, brief, launcher, runner, schedule
 from engine.diagnostics import EngineError
 from engine.runtime import device, execute, kernel
 from engine.runtime.execute import Executable
+from engine.runtime.launch import launch as plain_launch
 from engine.runtime.plan import Plan
 from engine.tape.records import LaunchRecord
 
@@ -94,9 +95,11 @@ def way(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[None]:
             m.setattr(brief, "MANY", 1)
             m.setattr(launcher.maker, "functions", NATIVE)
             m.setattr(CPU, "functions", NATIVE)
+            m.setattr(wp, "launch", NATIVE.call)
         else:
             m.setattr(launcher.maker, "functions", None)
             m.setattr(CPU, "functions", None)
+            m.setattr(wp, "launch", plain_launch)
             m.setattr(Executable, "at_once", lambda self, dim, values, args: None)
         if not short:
             m.setattr(Executable, "brief", lambda self, dim, args: None)

@@ -26,6 +26,8 @@ enum place {
     O_READ,
     T_CODE,
     C_DATA,
+    K_PLAN,
+    P_RECIPE,
     PLACES,
 };
 
@@ -52,6 +54,7 @@ struct python_t {
     object* (*from_long)(long long);
     double (*as_double)(object*);
     object* (*call)(object*, ...);  // ends with a null pointer
+    object* (*forward)(object*, object* const*, uint64_t, object*);  // with names of the last ones
     object* (*make)(object*, int64_t);
     object* (*weak)(object*, object*);
     int (*context)(object*, object*, object**);
@@ -71,14 +74,15 @@ struct python_t {
     // where nobody listens.
     object *none, *yes, *no, *real, *integer, *list_type, *tuple_type, *bytes_type, *zero,
         *overflow, *wrong_type, *no_attribute, *no_memory;
-    object *nowhere, *nobody, *settings, *cuts, *host, *active, *watching, *graph, *site, *total, *allocate;
+    object *nowhere, *nobody, *settings, *cuts, *host, *active, *watching, *graph, *site, *total, *allocate, *home, *launcher;
     object *array, *plain_kind, *brief_type, *storage_type, *hold_type, *chunk_type, *record_type,
-        *tape_type;
+        *tape_type, *kernel_type, *plan_type;
     object *announce, *hold_on, *requires, *recipe, *options, *module, *enabled, *captures,
         *records, *overwrites;
     object *print_launches, *verify_fp, *device, *stack_limit, *journal_limit, *backward, *access,
         *kept, *restores, *snapshots, *lazy, *snapshot_limit,
-        *least;
+        *least, *finish;
+    object* words[13];  // the names of `launch`'s parameters
     object* quiet[5];
     int64_t at[PLACES];
     int64_t version;  // of a dictionary: a number that changes whenever it does; 0 for none

@@ -2,8 +2,8 @@
 // called. What is not as it nearly always is, is left to Python: the answer is None then, and
 // nothing has happened.
 #include "back.h"
+#include "call.h"
 #include "gradients.h"
-#include "record.h"
 #include "sequence.h"
 
 namespace {
@@ -122,6 +122,7 @@ int eng_launcher(const void* table, int64_t size, void** functions) {
         reinterpret_cast<void*>(&hold_all), reinterpret_cast<void*>(&announce_all),
         reinterpret_cast<void*>(&are_free), reinterpret_cast<void*>(&ask_same),
         reinterpret_cast<void*>(&have_same),
+        reinterpret_cast<void*>(&call),
         reinterpret_cast<void*>(&fill), reinterpret_cast<void*>(&copy),
         reinterpret_cast<void*>(sizeof(eng_launch)),
     };

@@ -7,14 +7,18 @@
 namespace {
 
 // The place of the call in user code, as `call_site` finds it: one object for all calls there.
-object* site() {
+// depth: which frame it is, if it is of user code: that of the Python function that runs, or of the
+// one that called that.
+object* site(int depth) {
     struct known_t { object *code, *site; int last; };
     static known_t known[256];  // a site keeps its code, so that no other has its address
     known_t* at = nullptr;
     object* code = nullptr;
     int last = 0;
-    if (py.frame_back && py.frame()) {
-        object* caller = py.frame_back(py.frame());
+    object* caller = py.frame_back ? py.frame() : nullptr;
+    if (caller) {
+        if (depth == 1) py.keep(caller);
+        else caller = py.frame_back(caller);
         code = caller ? py.frame_code(caller) : nullptr;
         last = code ? py.frame_last(caller) : 0;
         if (caller) py.drop(caller);
@@ -28,9 +32,9 @@ object* site() {
             return at->site;
         }
     }
-    object* depth = py.from_long(2);
-    object* found = depth ? py.call(py.site, depth, static_cast<object*>(nullptr)) : nullptr;
-    if (depth) py.drop(depth);
+    object* count = py.from_long(depth);
+    object* found = count ? py.call(py.site, count, static_cast<object*>(nullptr)) : nullptr;
+    if (count) py.drop(count);
     object* const own = found && found != py.none ? slot(found, T_CODE) : nullptr;
     if (at && own == code) {
         if (at->site) py.drop(at->site);
@@ -61,8 +65,10 @@ struct launch_t {
     unsigned char args[MOST];
     int64_t size = 0;
     object* place;  // of the call, null where that has to be found
+    int depth;      // see `site`
 
-    launch_t(const recipe_t& recipe, object* grid, object* at) : r(recipe), dim(grid), place(at) {}
+    launch_t(const recipe_t& recipe, object* grid, object* at, int frames)
+        : r(recipe), dim(grid), place(at), depth(frames) {}
 
     bool take(object* first, object* second) {
         const int64_t a = length(first), b = length(second);
@@ -194,7 +200,7 @@ object* record_of(const launch_t& l, object* selection) {
     share(out, R_STACK, py.zero);
     object* parts[] = {
         l.all_values(), py.bytes(reinterpret_cast<const char*>(l.args), l.size),
-        py.from_long(l.inputs), l.place ? (py.keep(l.place), l.place) : site(),
+        py.from_long(l.inputs), l.place ? (py.keep(l.place), l.place) : site(l.depth),
         py.list(l.r.held[0]),
     };
     const place places[] = {R_VALUES, R_BLOB, R_INPUTS, R_SITE, R_HELD};
@@ -275,19 +281,18 @@ object* grid(object* dim) {
     return dim;
 }
 
-// whole(recipe, dim, inputs, outputs, record[, site]): a whole launch. True where it has run and
-// left nothing; a list of its launch structure and its record or values where it left something.
-object* whole(object*, object* const* given, int64_t n) {
-    if (n < 5 || n > 6 || (given[4] != py.yes && given[4] != py.no)) return nothing();
+// A whole launch, recorded where there is a tape and it is to be.
+object* launched(const recipe_t& r, object* extent, object* inputs, object* outputs, bool record,
+                 object* place, int depth) {
     world_t w;
     if (!w.look()) return nothing();
-    object* dim = grid(given[1]);
+    object* dim = grid(extent);
     if (!dim) return nothing();
-    launch_t l(*words<recipe_t>(given[0]), dim, n == 6 ? given[5] : nullptr);
+    launch_t l(r, dim, place, depth);
     object *tape = nullptr, *out = nullptr;
-    if (!l.take(given[2], given[3])) {
+    if (!l.take(inputs, outputs)) {
         out = nothing();
-    } else if (given[4] == py.yes && py.context(py.active, nullptr, &tape) != 0) {
+    } else if (record && py.context(py.active, nullptr, &tape) != 0) {
         out = nullptr;
     } else if (!tape || tape == py.none) {
         out = unrecorded(l, w);
@@ -297,6 +302,14 @@ object* whole(object*, object* const* given, int64_t n) {
     if (tape) py.drop(tape);
     py.drop(dim);
     return out;
+}
+
+// whole(recipe, dim, inputs, outputs, record[, site]): a whole launch. True where it has run and
+// left nothing; a list of its launch structure and its record or values where it left something.
+object* whole(object*, object* const* given, int64_t n) {
+    if (n < 5 || n > 6 || (given[4] != py.yes && given[4] != py.no)) return nothing();
+    return launched(*words<recipe_t>(given[0]), given[1], given[2], given[3], given[4] == py.yes,
+                    n == 6 ? given[5] : nullptr, 2);
 }
 
 }  // namespace

@@ -1,0 +1,77 @@
+// `launch` itself, as users call it, for launches of which nothing is to be said.
+#pragma once
+#include "record.h"
+
+namespace {
+
+// Its parameters, in their order.
+enum parameter {
+    KERNEL, DIM, INPUTS, OUTPUTS, ADJ_INPUTS, ADJ_OUTPUTS, DEVICE, STREAM, ADJOINT, RECORD_TAPE,
+    RECORD_CMD, MAX_BLOCKS, BLOCK_DIM, PARAMETERS,
+};
+
+struct given_t {
+    object* at[PARAMETERS] = {};  // null for those that are left out
+
+    // False where Python has to say what is wrong, or to compare names.
+    bool take(object* const* given, int64_t n, object* names) {
+        const int64_t named = names ? py.tuple_size(names) : 0;
+        if (n > PARAMETERS) return false;
+        for (int64_t k = 0; k < n; ++k) at[k] = given[k];
+        for (int64_t k = 0; k < named; ++k) {
+            object* const name = py.tuple_item(names, k);
+            int p = 0;
+            while (p < PARAMETERS && py.words[p] != name) ++p;
+            if (p == PARAMETERS || at[p]) return false;
+            at[p] = given[n + k];
+        }
+        return at[KERNEL] && at[DIM];
+    }
+
+    bool is_off(parameter p) const { return !at[p] || at[p] == py.no; }
+    bool is_plain() const {
+        object* const device = at[DEVICE];
+        return is_off(ADJOINT) && is_off(RECORD_CMD) && (!at[STREAM] || at[STREAM] == py.none)
+            && (!device || device == py.none || device == py.home || device == py.host)
+            && (!at[RECORD_TAPE] || at[RECORD_TAPE] == py.yes || at[RECORD_TAPE] == py.no);
+    }
+};
+
+// The plan of a kernel whose launches may go this way; null for others.
+object* plan_of(object* kernel) {
+    if (!py.kernel_type || !py.plan_type || type_of(kernel) != py.kernel_type) return nullptr;
+    object* const plan = slot(kernel, K_PLAN);
+    if (!plan || type_of(plan) != py.plan_type) return nullptr;
+    object* const recipe = slot(plan, P_RECIPE);
+    return recipe && type_of(recipe) == py.integer && recipe != py.zero ? plan : nullptr;
+}
+
+object* call(object*, object* const* given, int64_t n, object* names) {
+    static object* none_given = nullptr;
+    if (!none_given) none_given = py.tuple(0);
+    given_t g;
+    object* const plan = g.take(given, n, names) && g.is_plain() ? plan_of(g.at[KERNEL]) : nullptr;
+    if (!plan || !none_given) return py.forward(py.launcher, given, uint64_t(n), names);
+    py.keep(plan);  // while it runs, others may have the kernel forget it
+    object* const first = g.at[INPUTS] ? g.at[INPUTS] : none_given;
+    object* const second = g.at[OUTPUTS] ? g.at[OUTPUTS] : none_given;
+    object* came = launched(*words<recipe_t>(slot(plan, P_RECIPE)), g.at[DIM], first, second,
+                            !g.at[RECORD_TAPE] || g.at[RECORD_TAPE] == py.yes, nullptr, 1);
+    object* out = came;
+    if (came == py.yes) {
+        py.drop(came);
+        py.keep(out = py.none);
+    } else if (came == py.none) {
+        py.drop(came);
+        out = py.forward(py.launcher, given, uint64_t(n), names);
+    } else if (came) {
+        object* method = py.get(plan, py.finish);
+        out = method ? py.call(method, g.at[DIM], came, static_cast<object*>(nullptr)) : nullptr;
+        if (method) py.drop(method);
+        py.drop(came);
+    }
+    py.drop(plan);
+    return out;
+}
+
+}  // namespace

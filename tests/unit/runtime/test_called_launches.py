@@ -1,0 +1,231 @@
+"""`launch` as a native function, in the place of the one of Python: the same to all callers."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine import hooks
+from engine.compile.cpu import launcher, schedule, table
+from engine.runtime.launch import launch as plain_launch
+from tests.unit.runtime.test_short_launches import NATIVE, made, scale, total, turns, way
+
+pytestmark = [
+    pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here"),
+    pytest.mark.host("native launches"),
+]
+F = wp.array(dtype=float)
+
+
+@wp.kernel
+def alone(x: F):
+    x[0] = x[0] + 1.0
+
+
+@pytest.fixture(autouse=True)
+def warmed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(schedule, "LEAST", 400_000)  # also under --parts
+    with way(monkeypatch, "native"):
+        x, y = made(4), made(4)
+        for kernel in (scale, total, alone, turns):
+            kernel.forget()
+        for _ in range(4):
+            wp.launch(scale, 4, [x], [y, 2.0])
+            with wp.Tape():
+                wp.launch(scale, 4, [x], [y, 2.0])
+            wp.launch(alone, 1, [x])
+            wp.launch(turns, 4, [x], [y, 3])
+        yield
+
+
+def goes_through_python(call: Any) -> bool:
+    """Whether the launch of a call is one of Python's function."""
+    seen = []
+
+    def look(frame: FrameType, event: str, arg: object) -> None:
+        seen.append(event == "call" and frame.f_code is plain_launch.__code__)
+
+    sys.setprofile(look)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return any(seen)
+
+
+X, Y = made(4), made(4)
+SAME = {
+    "by place": lambda f: f(scale, 4, [X], [Y, 2.0]),
+    "by name": lambda f: f(kernel=scale, dim=4, inputs=[X], outputs=[Y, 2.0]),
+    "in any order": lambda f: f(outputs=(Y, 2.0), inputs=(X,), dim=(4,), kernel=scale),
+    "all inputs": lambda f: f(scale, 4, [X, Y, 2.0]),
+    "all outputs": lambda f: f(scale, dim=4, outputs=[X, Y, 2.0]),
+    "on the CPU": lambda f: f(scale, 4, [X], [Y, 2.0], device="cpu"),
+    "on a device": lambda f: f(scale, 4, [X], [Y, 2.0], device=wp.get_device("cpu")),
+    "with all": lambda f: f(scale, 4, [X], [Y, 2.0], (), (), None, None, False, True, False, 7, 64),
+    "no record": lambda f: f(scale, 4, [X], [Y, 2.0], record_tape=False),
+    "one parameter": lambda f: f(alone, 1, [X]),
+}  # fmt: skip
+OTHERS = {
+    "nothing": lambda f: f(),
+    "no grid": lambda f: f(scale),
+    "no arguments": lambda f: f(scale, 4),
+    "too few": lambda f: f(scale, 4, [X], [Y]),
+    "too many": lambda f: f(scale, 4, [X], [Y, 2.0, 3.0]),
+    "twice": lambda f: f(scale, 4, [X], kernel=scale),
+    "another name": lambda f: f(scale, 4, [X], [Y, 2.0], steam=None),
+    "fourteen": lambda f: f(scale, 4, [X], [Y, 2.0], *([None] * 10)),
+    "no kernel": lambda f: f(len, 4, [X], [Y, 2.0]),
+    "None": lambda f: f(None, 4, [X], [Y, 2.0]),
+    "odd grid": lambda f: f(scale, 4.5, [X], [Y, 2.0]),
+    "negative grid": lambda f: f(scale, -1, [X], [Y, 2.0]),
+    "no list": lambda f: f(scale, 4, X, [Y, 2.0]),
+    "None for a list": lambda f: f(scale, 4, None, [X, Y, 2.0]),
+    "of another type": lambda f: f(scale, 4, [X], [Y, "two"]),
+    "no device": lambda f: f(scale, 4, [X], [Y, 2.0], device="nowhere"),
+    "numpy": lambda f: f(scale, np.int64(4), [np.ones(4, np.float32)], [Y, np.float32(2.0)]),
+    "truth": lambda f: f(scale, 4, [X], [Y, 2.0], adjoint=0, record_tape=1),
+    "a command": lambda f: f(scale, 4, [X], [Y, 2.0], record_cmd=True).launch(),
+    "an adjoint": lambda f: f(scale, 4, [X], [Y, 2.0], adjoint=True, adj_inputs=[None],
+                              adj_outputs=[None, None]),
+    "a grid of nothing": lambda f: f(scale, 0, [X], [Y, 2.0]),
+    "a list for a grid": lambda f: f(scale, [4], [X], [Y, 2.0]),
+    "loops": lambda f: f(turns, 4, [X], [Y, 3]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*SAME, *OTHERS])
+def test_calls_do_the_same(name: str) -> None:
+    """Results, what is recorded, and errors to the letter."""
+    assert NATIVE is not None
+    call, found = {**SAME, **OTHERS}[name], []
+    for function in (plain_launch, NATIVE.call):
+        X.assign(np.linspace(-1, 1, 4, dtype=np.float32))
+        Y.assign(np.linspace(2, 3, 4, dtype=np.float32))
+        X.grad.fill_(0.5)
+        Y.grad.fill_(0.25)
+        tape, said = wp.Tape(), ""
+        try:
+            with tape:
+                call(function)
+            call(function)
+        except Exception as e:
+            said = f"{type(e).__name__}: {e}"
+        arrays = [a.numpy().tolist() for a in (X, Y, X.grad, Y.grad)]
+        sites = [(r.site.line, len(r.values)) for r in tape.records]
+        found.append((arrays, sites, said))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", SAME)
+@pytest.mark.parametrize("taped", [False, True])
+def test_most_need_no_python(name: str, taped: bool) -> None:
+    if taped and name == "one parameter":
+        return  # it changes what a backward pass reads, which tapes look at
+    with wp.Tape() if taped else wp.ScopedTimer("none", active=False):
+        assert not goes_through_python(lambda: SAME[name](wp.launch))
+    assert goes_through_python(lambda: SAME[name](plain_launch))
+
+
+def test_where_it_was_called() -> None:
+    tape = wp.Tape()
+    with tape:
+        wp.launch(scale, 4, [X], [Y, 2.0])
+        (lambda: wp.launch(scale, 4, [X], [Y, 2.0]))()
+        list(map(wp.launch, [scale], [4], [[X]], [[Y, 2.0]]))
+    line = test_where_it_was_called.__code__.co_firstlineno
+    assert [r.site.line - line for r in tape.records] == [3, 4, 5]
+    assert all(r.site.file == __file__ for r in tape.records)
+
+
+def test_it_is_like_the_other() -> None:
+    assert NATIVE is not None
+    native, plain = NATIVE.call, plain_launch
+    assert inspect.signature(native) == inspect.signature(plain).replace(
+        parameters=[
+            p.replace(annotation=p.empty) for p in inspect.signature(plain).parameters.values()
+        ],
+        return_annotation=inspect.Signature.empty,
+    )
+    assert tuple(inspect.signature(plain).parameters) == table.PARAMETERS
+    assert inspect.getdoc(native) == inspect.getdoc(plain)
+    assert (native.__name__, native.__module__) == ("launch", "engine")
+    assert pickle.loads(pickle.dumps(wp.launch)) is wp.launch
+
+
+def test_it_takes_no_place_of_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the name in the package, now or later, and of nothing that a program put there."""
+    assert NATIVE is not None
+    kept = dict(wp._fast)
+    try:
+        for put, after in ((plain_launch, NATIVE.call), (len, len)):
+            monkeypatch.setattr(wp, "launch", put)
+            hooks.faster("launch", plain_launch, NATIVE.call)
+            assert wp.launch is after
+        monkeypatch.delattr(wp, "launch")
+        assert wp.launch is NATIVE.call
+    finally:
+        wp._fast.clear()
+        wp._fast.update(kept)
+
+
+def test_a_kernel_that_is_forgotten() -> None:
+    for _ in range(3):
+        X.fill_(1.0)
+        wp.launch(alone, 1, [X])
+        alone.forget()
+        wp.launch(alone, 1, [X])
+        assert X.numpy()[0] == 3.0
+
+
+@wp.func_native("b[0] = a;")
+def stored(a: float, b: F): ...
+
+
+@wp.kernel
+def native(x: F):
+    stored(1.0, x)
+
+
+@wp.kernel
+def says(x: F):
+    print(x[0])
+
+
+@wp.kernel
+def endless(x: F):
+    while x[0] > 0.0:
+        x[0] = x[0] - 1.0
+
+
+@wp.kernel
+def much(x: F):
+    i = wp.tid()
+    x[i] = wp.sin(x[i]) * wp.exp(x[i])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "count", "soon"),
+    [(alone, 1, True), (scale, 4, True), (native, 1, False), (says, 1, False), (endless, 1, False),
+     (turns, 4, False), (much, 4, True), (much, 4000, False)],
+)  # fmt: skip
+def test_what_lets_no_other_thread_run(
+    kernel: Any, count: int, soon: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What is over at once, for certain."""
+    x, rest = wp.zeros(count, dtype=float), []
+    if kernel in (scale, turns):
+        rest = [wp.zeros(count, dtype=float), 2.0 if kernel is scale else 2]
+    for _ in range(3):
+        wp.launch(kernel, count, [x, *rest])
+    brief = kernel.plan.forward.briefs[(count,)]
+    assert brief._ends_soon() == soon
+    assert launcher.maker.functions is NATIVE
