@@ -20,7 +20,7 @@ from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Noted
 from engine.runtime.device import others
 from engine.runtime.faults import watchers
 from engine.runtime.launch_errors import fail
-from engine.runtime.storage import Storage, watching
+from engine.runtime.storage import Storage, watch, watching
 
 if TYPE_CHECKING:
     from engine.runtime.device import Device
@@ -231,13 +231,13 @@ class DeviceGraph:
                         record.held = ()
         streams = self.device.backend.streams
         assert streams is not None
-        token, watch = recording.capturing.set(True), watching.set(write)
+        token, watched = recording.capturing.set(True), watch(write)
         try:
             self._launch = streams.captured(by_python)
         except NotCaptured as e:
             self.why = str(e)
         finally:
-            watching.reset(watch)
+            watching.reset(watched)
             recording.capturing.reset(token)
         self._written = list(written.values())
         return not self.why

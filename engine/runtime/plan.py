@@ -42,7 +42,7 @@ _lock = Lock()
 class Plan:
     """A lowered kernel, ready to be launched on one kind of device."""
 
-    __slots__ = ("__dict__", "__weakref__", "recipe")  # that, native functions read
+    __slots__ = ("__dict__", "__weakref__", "backend", "recipe")  # native functions read them
 
     def __init__(self, kernel: Kernel, variants: Variants, backend: Backend) -> None:
         self.kernel = kernel

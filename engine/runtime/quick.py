@@ -37,6 +37,7 @@ def _late() -> dict[str, Any]:
     from engine.runtime.launch import launch
     from engine.runtime.plan import Plan
     from engine.runtime.plan_parts import Selection
+    from engine.runtime.recorded_launch import BY_PYTHON, Launch
 
     return {
         "array": array, "plain_kind": ArrayType, "brief": Brief, "hold": storage.Hold,
@@ -45,7 +46,9 @@ def _late() -> dict[str, Any]:
         "cuts": vars(schedule), "host": HOST.alias, "active": recording.active,
         "watching": storage.watching, "graph": recording.graph, "site": call_site,
         "total": Chunk.total, "allocate": CPU.allocate, "home": HOST, "launcher": launch,
-        "kernel": Kernel, "planned": Plan,
+        "kernel": Kernel, "planned": Plan, "command": Launch, "commander": BY_PYTHON,
+        "captured": recording.captured,
+        "observed": storage.observed,
     }  # fmt: skip
 
 

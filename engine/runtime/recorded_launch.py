@@ -47,6 +47,9 @@ class Launch:
     Raises LaunchError: E202 for what is no kernel, E205 for a bad grid; KernelError.
     """
 
+    # Native functions read them.
+    __slots__ = ("__dict__", "__weakref__", "_backend", "adjoint", "dim", "kernel", "params")
+
     def __init__(
         self,
         kernel: Kernel,
@@ -250,6 +253,9 @@ class Launch:
 
     def __repr__(self) -> str:
         return f"<launch of {self.kernel.key}, dim={self.dim}>"
+
+
+BY_PYTHON = Launch.launch  # in whose place a native function may be put
 
 
 def _zero(t: UserType) -> Any:

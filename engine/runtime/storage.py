@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from functools import partial
 from typing import Any
 
@@ -32,6 +32,15 @@ NumpyArray = np.ndarray[Any, Any]
 
 # Told of each storage just before it is written: by checks, which put everything back.
 watching: ContextVar[Callable[[Storage], None] | None] = ContextVar("engine_watch", default=None)
+observed: list[object] = []  # empty until there was one: see `watch`
+
+
+def watch(told: Callable[[Storage], None]) -> Token[Callable[[Storage], None] | None]:
+    """Has somebody told, until `watching` is reset by what this gives."""
+    if not observed:
+        observed.append(True)
+    return watching.set(told)
+
 
 # Told of each write before it happens: of the whole process, as memory is. While there is one,
 # memory that may change unseen is copied when it is held.

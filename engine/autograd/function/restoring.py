@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from engine.runtime.array import array
-from engine.runtime.storage import Storage, watching
+from engine.runtime.storage import Storage, watch, watching
 
 Bytes = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
 
@@ -68,7 +68,7 @@ def restoring(arrays: Iterable[array]) -> Iterator[Restorer]:
         grad = a.existing_grad
         if grad is not None:
             restorer.keep(grad.storage)
-    token = watching.set(restorer.keep)
+    token = watch(restorer.keep)
     try:
         yield restorer
     finally:

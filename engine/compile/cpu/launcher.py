@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from engine import hooks
 from engine.compile.cpu import CPU
-from engine.compile.cpu.table import PARAMETERS, table
+from engine.compile.cpu.table import table
 from engine.diagnostics import EngineError
 from engine.lang.types import FLOAT32, FLOAT64, INT32, INT64, Type
 
@@ -63,7 +63,7 @@ class Functions(NamedTuple):
     against them. ask_same(flags): True where arrays require gradients as they did.
     have_same(gradients): True where they have those that they had.
 
-    call: `launch` itself, with its arguments.
+    call: `launch` itself, with its arguments. command: `Launch.launch`.
     """
 
     pack: Callable[[int, list[Any]], bytes | None]
@@ -84,6 +84,7 @@ class Functions(NamedTuple):
     ask_same: Callable[[int], bool | None]
     have_same: Callable[[int], bool | None]
     call: Callable[..., Any]
+    command: Callable[..., Any]
     fill: int
     copy: int
 
@@ -151,9 +152,16 @@ class _Maker:
             if self.functions is not None:
                 CPU.functions = self.functions
                 if self is maker:
-                    hooks.faster("launch", self._known["launcher"], self.functions.call)
+                    self._put(self.functions)
         except (EngineError, OSError, AttributeError):
             return  # all goes on as it did
+
+    def _put(self, functions: Functions) -> None:
+        """Puts native functions in the places of what they do the same as."""
+        hooks.faster("launch", self._known["launcher"], functions.call)
+        command, plain = self._known["command"], self._known["commander"]
+        if command.launch is plain:
+            command.launch = functions.command
 
     def _fill_in(self, enter: Callable[[bytes], bool]) -> bool:
         """Gives the functions their table."""
@@ -182,24 +190,27 @@ class _Maker:
             _Method(name.encode(), address, _FASTCALL, None)
             for name, address in zip(Functions._fields[:_CALLED], found, strict=False)
         ]
-        *_, call = methods
-        call.name, call.flags = b"launch", _FASTCALL | _KEYWORDS
-        call.doc = _told(self._known["launcher"]).encode()
+        *_, call, command = methods
+        for method, plain in ((call, self._known["launcher"]), (command, self._known["commander"])):
+            method.name, method.flags = b"launch", _FASTCALL | _KEYWORDS
+            method.doc = _told(plain).encode()
         self._kept += [library, methods]
         self._enter = enter
         made = [new(ctypes.addressof(m), None, "engine") for m in methods]
+        new = ctypes.pythonapi["PyDescr_NewMethod"]
+        new.argtypes, new.restype = (ctypes.py_object, ctypes.c_void_p), ctypes.py_object
+        made[-1] = new(self._known["command"], ctypes.addressof(command))
         return Functions(*made, *found[_CALLED:-1])
 
 
-def _told(launch: Callable[..., Any]) -> str:
+def _told(plain: Callable[..., Any]) -> str:
     """A function's documentation, with its parameters as Python reads them of native ones."""
-    defaults = launch.__defaults__ or ()
-    free = len(PARAMETERS) - len(defaults)
-    given = [
-        *PARAMETERS[:free],
-        *(f"{p}={v!r}" for p, v in zip(PARAMETERS[free:], defaults, strict=True)),
-    ]
-    return f"launch({', '.join(given)})\n--\n\n{launch.__doc__}"
+    defaults = plain.__defaults__ or ()
+    names = plain.__code__.co_varnames[: plain.__code__.co_argcount]
+    free = len(names) - len(defaults)
+    given = [f"${n}" if n == "self" else n for n in names[:free]]
+    given += [f"{n}={v!r}" for n, v in zip(names[free:], defaults, strict=True)]
+    return f"{plain.__name__}({', '.join(given)})\n--\n\n{plain.__doc__}"
 
 
 def _fits() -> bool:

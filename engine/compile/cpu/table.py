@@ -25,7 +25,7 @@ _CALLS = (
     "PyLong_FromLongLong", "PyFloat_AsDouble", "PyObject_CallFunctionObjArgs",
     "PyObject_Vectorcall",
     "PyType_GenericAlloc", "PyWeakref_NewRef", "PyContextVar_Get", "Py_IncRef", "Py_DecRef",
-    "PyErr_Occurred", "PyErr_Clear", "PyEval_SaveThread", "PyEval_RestoreThread",
+    "PyErr_SetNone", "PyErr_Occurred", "PyErr_Clear", "PyEval_SaveThread", "PyEval_RestoreThread",
     "PyErr_CheckSignals", "PyObject_GC_UnTrack",
 )  # fmt: skip
 # All of them, or none.
@@ -46,7 +46,7 @@ PARAMETERS = (
 )  # fmt: skip
 # What upper layers tell, by name: see `Launcher.tell`.
 CLASSES = ("array", "plain_kind", "brief", "storage", "hold", "chunk", "record", "tape", "kernel",
-           "planned")  # fmt: skip
+           "planned", "command")  # fmt: skip
 OBJECTS = (
     "nowhere",
     "nobody",
@@ -61,6 +61,9 @@ OBJECTS = (
     "allocate",
     "home",
     "launcher",
+    "commander",
+    "captured",
+    "observed",
 )
 QUIET = 5
 _SLOTS = {
@@ -79,7 +82,8 @@ _SLOTS = {
     "call": ("code",),
     "chunk": ("data",),
     "kernel": ("_plan",),
-    "planned": ("recipe",),
+    "planned": ("recipe", "backend"),
+    "command": ("kernel", "dim", "params", "adjoint", "_backend"),
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ import engine as wp
 from engine import hooks
 from engine.compile.cpu import launcher, schedule, table
 from engine.runtime.launch import launch as plain_launch
+from engine.runtime.recorded_launch import BY_PYTHON
 from tests.unit.runtime.test_short_launches import NATIVE, made, scale, total, turns, way
 
 pytestmark = [
@@ -133,6 +134,68 @@ def test_most_need_no_python(name: str, taped: bool) -> None:
     with wp.Tape() if taped else wp.ScopedTimer("none", active=False):
         assert not goes_through_python(lambda: SAME[name](wp.launch))
     assert goes_through_python(lambda: SAME[name](plain_launch))
+
+
+COMMANDS = {
+    "plain": lambda c, launch: launch(c),
+    "a stream": lambda c, launch: launch(c, None),
+    "by name": lambda c, launch: launch(c, stream=None),
+    "too many": lambda c, launch: launch(c, 1, 2),
+    "far too many": lambda c, launch: launch(c, *range(20)),
+    "another name": lambda c, launch: launch(c, steam=1),
+    "another array": lambda c, launch: (c.set_param_at_index(1, X), launch(c)),
+    "another grid": lambda c, launch: (c.set_dim(2), launch(c), c.set_dim((2, 2)), launch(c)),
+    "one axis": lambda c, launch: (c.set_dim((3,)), launch(c)),
+    "another kernel": lambda c, launch: (setattr(c, "kernel", total), launch(c)),
+    "no kernel": lambda c, launch: (setattr(c, "kernel", None), launch(c)),
+    "odd parameters": lambda c, launch: (setattr(c, "params", [X]), launch(c)),
+    "an adjoint": lambda c, launch: (setattr(c, "adjoint", True), launch(c)),
+    "forgotten": lambda c, launch: (scale.forget(), launch(c), launch(c)),
+    "no command": lambda c, launch: launch(3),
+    "deleted": lambda c, launch: (delattr(c, "dim"), launch(c)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("sub", [False, True], ids=["", "subclass"])
+def test_commands_do_the_same(name: str, sub: bool) -> None:
+    class Own(wp.Launch):
+        pass
+
+    assert NATIVE is not None
+    found = []
+    for launch in (BY_PYTHON, NATIVE.command):
+        X.assign(np.linspace(-1, 1, 4, dtype=np.float32))
+        Y.assign(np.linspace(2, 3, 4, dtype=np.float32))
+        command = (Own if sub else wp.Launch)(scale, params=[X, Y, 2.0], bounds=4)
+        said, tape = "", wp.Tape()
+        try:
+            with tape:
+                COMMANDS[name](command, launch)
+        except Exception as e:
+            said = f"{type(e).__name__}: {e}"
+        found.append((X.numpy().tolist(), Y.numpy().tolist(), len(tape.records), said))
+    if name != "no command":  # descriptors of C say it in other words
+        assert found[0] == found[1]
+    else:
+        assert found[1][3].startswith("TypeError")
+
+
+def test_commands_need_no_python() -> None:
+    command = wp.launch(scale, 4, [X], [Y, 2.0], record_cmd=True)
+    seen: list[str] = []
+
+    def look(frame: FrameType, event: str, arg: object) -> None:
+        seen.append(frame.f_code.co_filename if event == "call" else "")
+
+    for dim in (4, (4,)):
+        command.set_dim(dim)
+        sys.setprofile(look)
+        command.launch()
+        sys.setprofile(None)
+    assert not any("engine" in name for name in seen) and len(seen) > 2
+    assert str(inspect.signature(command.launch)) == "(stream=None)"
+    assert inspect.getdoc(wp.Launch.launch) == inspect.getdoc(BY_PYTHON)
 
 
 def test_where_it_was_called() -> None:

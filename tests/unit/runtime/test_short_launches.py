@@ -21,6 +21,7 @@ from engine.runtime import device, execute, kernel
 from engine.runtime.execute import Executable
 from engine.runtime.launch import launch as plain_launch
 from engine.runtime.plan import Plan
+from engine.runtime.recorded_launch import BY_PYTHON
 from engine.tape.records import LaunchRecord
 
 pytestmark = pytest.mark.host("the CPU's way of short launches")
@@ -96,10 +97,12 @@ def way(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[None]:
             m.setattr(launcher.maker, "functions", NATIVE)
             m.setattr(CPU, "functions", NATIVE)
             m.setattr(wp, "launch", NATIVE.call)
+            m.setattr(wp.Launch, "launch", NATIVE.command)
         else:
             m.setattr(launcher.maker, "functions", None)
             m.setattr(CPU, "functions", None)
             m.setattr(wp, "launch", plain_launch)
+            m.setattr(wp.Launch, "launch", BY_PYTHON)
             m.setattr(Executable, "at_once", lambda self, dim, values, args: None)
         if not short:
             m.setattr(Executable, "brief", lambda self, dim, args: None)

@@ -275,7 +275,7 @@ def listening(what: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     elif what == "watchers":
         storage.watchers.append(lambda *a: told.append(a))
     elif what == "watching":
-        storage.watching.set(told.append)
+        storage.watch(told.append)
     elif what != "nothing":
         name, value = what.split("=")
         monkeypatch.setattr(wp.config, name, {"True": True, "False": False}.get(value, value))

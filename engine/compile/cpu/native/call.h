@@ -1,5 +1,7 @@
 // `launch` itself, as users call it, for launches of which nothing is to be said.
 #pragma once
+#include <stdlib.h>
+
 #include "record.h"
 
 namespace {
@@ -46,31 +48,61 @@ object* plan_of(object* kernel) {
     return recipe && type_of(recipe) == py.integer && recipe != py.zero ? plan : nullptr;
 }
 
+// Runs a launch, if it may go this way. out: what is returned; null where there was an error.
+bool ran(object* plan, object* dim, object* first, object* second, bool record, object*& out) {
+    const kept_t<1> kept(plan);  // while it runs, others may have the kernel forget it
+    object* came = launched(*words<recipe_t>(slot(plan, P_RECIPE)), dim, first, second, record,
+                            nullptr, 1);
+    out = came;
+    if (came == py.none) {
+        py.drop(came);
+        return false;
+    }
+    if (came == py.yes) {
+        py.drop(came);
+        py.keep(out = py.none);
+    } else if (came) {
+        object* method = py.get(plan, py.finish);
+        out = method ? py.call(method, dim, came, static_cast<object*>(nullptr)) : nullptr;
+        if (method) py.drop(method);
+        py.drop(came);
+    }
+    return true;
+}
+
 object* call(object*, object* const* given, int64_t n, object* names) {
     static object* none_given = nullptr;
     if (!none_given) none_given = py.tuple(0);
     given_t g;
     object* const plan = g.take(given, n, names) && g.is_plain() ? plan_of(g.at[KERNEL]) : nullptr;
     if (!plan || !none_given) return py.forward(py.launcher, given, uint64_t(n), names);
-    py.keep(plan);  // while it runs, others may have the kernel forget it
     object* const first = g.at[INPUTS] ? g.at[INPUTS] : none_given;
     object* const second = g.at[OUTPUTS] ? g.at[OUTPUTS] : none_given;
-    object* came = launched(*words<recipe_t>(slot(plan, P_RECIPE)), g.at[DIM], first, second,
-                            !g.at[RECORD_TAPE] || g.at[RECORD_TAPE] == py.yes, nullptr, 1);
-    object* out = came;
-    if (came == py.yes) {
-        py.drop(came);
-        py.keep(out = py.none);
-    } else if (came == py.none) {
-        py.drop(came);
-        out = py.forward(py.launcher, given, uint64_t(n), names);
-    } else if (came) {
-        object* method = py.get(plan, py.finish);
-        out = method ? py.call(method, g.at[DIM], came, static_cast<object*>(nullptr)) : nullptr;
-        if (method) py.drop(method);
-        py.drop(came);
+    const bool record = !g.at[RECORD_TAPE] || g.at[RECORD_TAPE] == py.yes;
+    object* out = nullptr;
+    return ran(plan, g.at[DIM], first, second, record, out)
+        ? out : py.forward(py.launcher, given, uint64_t(n), names);
+}
+
+// `Launch.launch`: the same of a recorded launch, which no tape records.
+object* command(object* self, object* const* given, int64_t n, object* names) {
+    static object* none_given = nullptr;
+    if (!none_given) none_given = py.tuple(0);
+    const bool plain = !n && !names && none_given && type_of(self) == py.command_type
+        && slot(self, L_ADJOINT) == py.no;
+    object* const plan = plain ? plan_of(slot(self, L_KERNEL)) : nullptr;
+    object *const dim = plan ? slot(self, L_DIM) : nullptr, *out;
+    if (dim && slot(self, L_PARAMS) && slot(plan, P_BACKEND) == slot(self, L_BACKEND)) {
+        const kept_t<2> kept(dim, slot(self, L_PARAMS));  // others may change them
+        if (ran(plan, dim, kept.all[1], none_given, false, out)) return out;
     }
-    py.drop(plan);
+    const int64_t all = n + (names ? py.tuple_size(names) : 0);
+    object** const more = static_cast<object**>(malloc((all + 1) * sizeof(object*)));
+    if (!more) return py.raise(py.no_memory), nullptr;
+    more[0] = self;
+    for (int64_t k = 0; k < all; ++k) more[1 + k] = given[k];
+    out = py.forward(py.commander, more, uint64_t(n + 1), names);
+    free(more);
     return out;
 }
 

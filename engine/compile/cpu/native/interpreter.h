@@ -27,7 +27,8 @@ enum place {
     T_CODE,
     C_DATA,
     K_PLAN,
-    P_RECIPE,
+    P_RECIPE, P_BACKEND,
+    L_KERNEL, L_DIM, L_PARAMS, L_ADJOINT, L_BACKEND,
     PLACES,
 };
 
@@ -60,6 +61,7 @@ struct python_t {
     int (*context)(object*, object*, object**);
     void (*keep)(object*);
     void (*drop)(object*);
+    void (*raise)(object*);
     object* (*error)();
     void (*clear)();
     void* (*save)();
@@ -74,9 +76,10 @@ struct python_t {
     // where nobody listens.
     object *none, *yes, *no, *real, *integer, *list_type, *tuple_type, *bytes_type, *zero,
         *overflow, *wrong_type, *no_attribute, *no_memory;
-    object *nowhere, *nobody, *settings, *cuts, *host, *active, *watching, *graph, *site, *total, *allocate, *home, *launcher;
+    object *nowhere, *nobody, *settings, *cuts, *host, *active, *watching, *graph, *site, *total, *allocate, *home, *launcher,
+        *commander, *captured, *observed;
     object *array, *plain_kind, *brief_type, *storage_type, *hold_type, *chunk_type, *record_type,
-        *tape_type, *kernel_type, *plan_type;
+        *tape_type, *kernel_type, *plan_type, *command_type;
     object *announce, *hold_on, *requires, *recipe, *options, *module, *enabled, *captures,
         *records, *overwrites;
     object *print_launches, *verify_fp, *device, *stack_limit, *journal_limit, *backward, *access,
@@ -117,6 +120,7 @@ template <int64_t most> struct kept_t {
     int64_t count = 0;
 
     kept_t() = default;
+    template <class... T> explicit kept_t(T*... objects) { (add(objects), ...); }
     kept_t(const kept_t&) = delete;
     void operator=(const kept_t&) = delete;
     ~kept_t() { while (count) py.drop(all[--count]); }
@@ -163,11 +167,17 @@ struct watched_t {
 
     bool changed(object* dict) {
         if (!py.version) return true;
-        uint64_t now;
-        memcpy(&now, reinterpret_cast<char*>(dict) + py.version, sizeof now);
+        const uint64_t now = version(dict);
         if (now == seen) return false;
         seen = now;
         return true;
+    }
+
+    // No other dictionary has it, and this one only until it changes.
+    static uint64_t version(object* dict) {
+        uint64_t now;
+        memcpy(&now, reinterpret_cast<char*>(dict) + py.version, sizeof now);
+        return now;
     }
 };
 

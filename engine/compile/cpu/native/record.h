@@ -251,26 +251,15 @@ object* recorded(launch_t& l, const world_t& w, object* tape) {
 // A grid as Python's short way takes it; null for others. The caller drops it.
 object* grid(object* dim) {
     constexpr long long LONGEST = (1LL << 31) - 1, SHORT = 1 << 20;  // as in `launch`
+    const bool one = type_of(dim) == py.tuple_type && py.tuple_size(dim) == 1;
+    if (one) dim = py.tuple_item(dim, 0);
     if (type_of(dim) == py.integer) {
-        static struct { long long n; object* grid; } known[16];
         const long long n = py.as_long(dim);
-        if (n < 0 || n > LONGEST) return nullptr;
-        auto& at = known[n % 16];
-        if (!at.grid || at.n != n) {
-            object* out = py.tuple(1);
-            if (!out) return nullptr;
-            py.keep(dim);
-            py.tuple_set(out, 0, dim);
-            py.no_cycle(out);
-            if (at.grid) py.drop(at.grid);
-            at = {n, out};
-        }
-        py.keep(at.grid);
-        return at.grid;
+        return n < 0 || n > LONGEST ? nullptr : grids.of(dim, n);
     }
-    if (type_of(dim) != py.tuple_type) return nullptr;
+    if (one || type_of(dim) != py.tuple_type) return nullptr;
     const int64_t n = py.tuple_size(dim);
-    if (n < 1 || n > 3) return nullptr;
+    if (n < 2 || n > 3) return nullptr;
     for (int64_t k = 0; k < n; ++k) {
         object* const extent = py.tuple_item(dim, k);
         if (type_of(extent) != py.integer) return nullptr;

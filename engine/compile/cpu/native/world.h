@@ -52,7 +52,10 @@ struct world_t {
     // Whether nobody listens to launches, and they go to the one device there is.
     bool look() {
         for (object* list : py.quiet) if (py.list_size(list)) return false;
-        if (!settings.look() || !is_none(py.watching) || !is_none(py.graph)) return false;
+        if (!settings.look()) return false;
+        // None has one before these lists say so.
+        if (py.list_size(py.captured) && !is_none(py.graph)) return false;
+        if (py.list_size(py.observed) && !is_none(py.watching)) return false;
         stack = settings.stack, journal = settings.journal, least = settings.least;
         return true;
     }
@@ -63,6 +66,54 @@ bool same(object* a, object* b) {
     if (type_of(a) != py.integer || type_of(b) != py.integer) return false;
     const bool found = py.as_long(a) == py.as_long(b);
     return !py.error() ? found : (py.clear(), false);  // too large to be told apart here
+}
+
+// Grids of one axis, which are made once: users give numbers.
+struct grids_t {
+    static constexpr int COUNT = 16;
+    struct { long long n; object* grid; } known[COUNT] = {};
+    int64_t replaced = 0;
+
+    // The caller drops it; null where memory ran out.
+    object* of(object* extent, long long n) {
+        auto& at = known[n % COUNT];
+        if (!at.grid || at.n != n) {
+            object* out = py.tuple(1);
+            if (!out) return nullptr;
+            py.keep(extent);
+            py.tuple_set(out, 0, extent);
+            py.no_cycle(out);
+            if (at.grid) py.drop(at.grid), ++replaced;
+            at = {n, out};
+        }
+        py.keep(at.grid);
+        return at.grid;
+    }
+
+    bool has(object* grid) const {
+        for (const auto& at : known) if (at.grid == grid) return true;
+        return false;
+    }
+};
+
+grids_t grids;
+
+// What was found last for an executable and one of these grids.
+struct found_t {
+    uint64_t version;  // of the dictionary where it is, which keeps it
+    int64_t replaced;
+    object *grid, *brief;
+};
+
+object* brief_of(object* briefs, object* grid) {
+    static found_t all[64];
+    if (!py.version) return py.dict_get(briefs, grid);
+    found_t& at = all[reinterpret_cast<uintptr_t>(briefs) / 64 % 64];
+    const uint64_t version = watched_t::version(briefs);
+    if (at.grid == grid && at.version == version && at.replaced == grids.replaced) return at.brief;
+    object* const found = py.dict_get(briefs, grid);
+    if (found && grids.has(grid)) at = {version, grids.replaced, grid, found};
+    return found;
 }
 
 // How an executable runs a grid without Python, kept as long as this lives.
@@ -79,7 +130,7 @@ struct way_t {
 
     way_t(object* executable, object* dim, const world_t& w) {
         object* const briefs = executable ? slot(executable, E_BRIEFS) : nullptr;
-        object* const b = briefs ? py.dict_get(briefs, dim) : nullptr;
+        object* const b = briefs ? brief_of(briefs, dim) : nullptr;
         if (!b || type_of(b) != py.brief_type) return;
         object* const at = slot(b, B_ADDRESS);
         if (!at || type_of(at) != py.integer || number(b, B_WORK) >= w.least) return;
