@@ -15,6 +15,7 @@ import pytest
 import engine as wp
 from engine import hooks
 from engine.compile.cpu import launcher, schedule, table
+from engine.runtime import storage
 from engine.runtime.launch import launch as plain_launch
 from engine.runtime.recorded_launch import BY_PYTHON
 from tests.unit.runtime.test_short_launches import NATIVE, made, scale, total, turns, way
@@ -207,6 +208,23 @@ def test_where_it_was_called() -> None:
     line = test_where_it_was_called.__code__.co_firstlineno
     assert [r.site.line - line for r in tape.records] == [3, 4, 5]
     assert all(r.site.file == __file__ for r in tape.records)
+
+
+def test_one_place_is_one_site() -> None:
+    """However often it is called, and by whom: Python makes code faster that runs often."""
+    tape = wp.Tape()
+    with tape:
+        for k in range(60):
+            if k == 20:
+                storage.watchers.append(lambda *a: None)
+            if k == 40:
+                storage.watchers.clear()
+            wp.launch(scale, 4, [X], [Y, 2.0]), wp.launch(scale, 4, [Y], [X, 2.0])
+    first, second = ([r.site for r in tape.records[k::2]] for k in (0, 1))
+    assert len(set(map(id, first))) == len(set(map(id, second))) == 1
+    assert first[0] is not second[0] and first[0].line == second[0].line
+    if sys.version_info >= (3, 11):
+        assert first[0].span.col < second[0].span.col
 
 
 def test_it_is_like_the_other() -> None:
