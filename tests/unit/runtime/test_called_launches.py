@@ -220,7 +220,7 @@ def test_one_place_is_one_site() -> None:
             if k == 40:
                 storage.watchers.clear()
             wp.launch(scale, 4, [X], [Y, 2.0]), wp.launch(scale, 4, [Y], [X, 2.0])
-    first, second = ([r.site for r in tape.records[k::2]] for k in (0, 1))
+    first, second = ([r._site for r in tape.records[k::2]] for k in (0, 1))
     assert len(set(map(id, first))) == len(set(map(id, second))) == 1
     assert first[0] is not second[0] and first[0].line == second[0].line
     if sys.version_info >= (3, 11):
