@@ -19,15 +19,16 @@ _AS_LONG = "PyLong_AsLong" if ctypes.sizeof(ctypes.c_long) == 8 else "PyLong_AsL
 # In the order of `python_t`, as are all below.
 _CALLS = (
     "PyList_Size", "PyList_GetItem", "PyList_New", "PyList_SetItem", "PyList_Append",
-    "PyTuple_Size", "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyDict_Size",
+    "PyTuple_Size", "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyDict_New",
+    "PyDict_Size",
     "PyDict_GetItem", "PyDict_SetItem", "PySet_Contains", "PyObject_GetAttr",
     "PyBytes_FromStringAndSize", "PyBytes_AsString", "PyBytes_Size", _AS_LONG,
-    "PyLong_FromLongLong", "PyFloat_AsDouble", "PyObject_CallFunctionObjArgs",
-    "PyObject_Vectorcall",
+    "PyLong_FromLongLong", "PyFloat_AsDouble", "PyObject_CallFunctionObjArgs", "PyObject_Call",
     "PyType_GenericAlloc", "PyWeakref_NewRef", "PyContextVar_Get", "Py_IncRef", "Py_DecRef",
     "PyErr_SetNone", "PyErr_Occurred", "PyErr_Clear", "PyEval_SaveThread", "PyEval_RestoreThread",
     "PyErr_CheckSignals", "PyObject_GC_UnTrack",
 )  # fmt: skip
+_NAMED = "PyObject_Vectorcall"
 # All of them, or none.
 _FRAMES = ("PyEval_GetFrame", "PyFrame_GetBack", "PyFrame_GetCode", "PyFrame_GetLasti")
 _NAMES = (
@@ -158,7 +159,13 @@ def table(known: Mapping[str, Any], quiet: Sequence[list[Any]]) -> tuple[bytes, 
         *map(known.get, CLASSES), *map(names.get, _NAMES), *map(names.get, _SETTINGS),
         *map(names.get, PARAMETERS), *quiet,
     )  # fmt: skip
-    words = [*calls, *frames, id(None), *(0 if o is None else id(o) for o in objects[1:])]
+    words = [
+        *calls,
+        _address(_NAMED),
+        *frames,
+        id(None),
+        *(0 if o is None else id(o) for o in objects[1:]),
+    ]
     for name, slots in _SLOTS.items():
         cls = known.get(name)
         found = [0 if cls is None else place_of(cls, s) for s in slots]

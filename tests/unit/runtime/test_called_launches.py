@@ -18,6 +18,7 @@ from engine.compile.cpu import launcher, schedule, table
 from engine.runtime import storage
 from engine.runtime.launch import launch as plain_launch
 from engine.runtime.recorded_launch import BY_PYTHON
+from tests.unit.runtime.test_launch_settings import remake
 from tests.unit.runtime.test_short_launches import NATIVE, made, scale, total, turns, way
 
 pytestmark = [
@@ -125,6 +126,18 @@ def test_calls_do_the_same(name: str) -> None:
         sites = [(r.site.line, len(r.values)) for r in tape.records]
         found.append((arrays, sites, said))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", [*SAME, *OTHERS])
+def test_calls_do_the_same_by_older_means(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Python 3.10 has them."""
+    monkeypatch.setattr(table, "_NAMED", "no function of this name")
+    remake()
+    try:
+        test_calls_do_the_same(name)
+    finally:
+        monkeypatch.undo()
+        remake()
 
 
 @pytest.mark.parametrize("name", SAME)

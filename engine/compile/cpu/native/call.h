@@ -12,6 +12,24 @@ enum parameter {
     RECORD_CMD, MAX_BLOCKS, BLOCK_DIM, PARAMETERS,
 };
 
+// Calls a function of Python with what was given. names: of the last ones, or null.
+object* forward(object* function, object* const* given, int64_t n, object* names) {
+    if (py.call_named) return py.call_named(function, given, uint64_t(n), names);
+    object *all = py.tuple(n), *named = names ? py.dict() : nullptr;
+    bool whole = all && (named || !names);
+    for (int64_t k = 0; all && k < n; ++k) {
+        py.keep(given[k]);
+        py.tuple_set(all, k, given[k]);
+    }
+    for (int64_t k = 0; whole && names && k < py.tuple_size(names); ++k) {
+        whole = py.dict_set(named, py.tuple_item(names, k), given[n + k]) == 0;
+    }
+    object* out = whole ? py.call_all(function, all, named) : nullptr;
+    if (all) py.drop(all);
+    if (named) py.drop(named);
+    return out;
+}
+
 struct given_t {
     object* at[PARAMETERS] = {};  // null for those that are left out
 
@@ -75,13 +93,13 @@ object* call(object*, object* const* given, int64_t n, object* names) {
     if (!none_given) none_given = py.tuple(0);
     given_t g;
     object* const plan = g.take(given, n, names) && g.is_plain() ? plan_of(g.at[KERNEL]) : nullptr;
-    if (!plan || !none_given) return py.forward(py.launcher, given, uint64_t(n), names);
+    if (!plan || !none_given) return forward(py.launcher, given, n, names);
     object* const first = g.at[INPUTS] ? g.at[INPUTS] : none_given;
     object* const second = g.at[OUTPUTS] ? g.at[OUTPUTS] : none_given;
     const bool record = !g.at[RECORD_TAPE] || g.at[RECORD_TAPE] == py.yes;
     object* out = nullptr;
     return ran(plan, g.at[DIM], first, second, record, out)
-        ? out : py.forward(py.launcher, given, uint64_t(n), names);
+        ? out : forward(py.launcher, given, n, names);
 }
 
 // `Launch.launch`: the same of a recorded launch, which no tape records.
@@ -101,7 +119,7 @@ object* command(object* self, object* const* given, int64_t n, object* names) {
     if (!more) return py.raise(py.no_memory), nullptr;
     more[0] = self;
     for (int64_t k = 0; k < all; ++k) more[1 + k] = given[k];
-    out = py.forward(py.commander, more, uint64_t(n + 1), names);
+    out = forward(py.commander, more, n + 1, names);
     free(more);
     return out;
 }

@@ -43,6 +43,7 @@ struct python_t {
     object* (*tuple_item)(object*, int64_t);  // borrowed
     object* (*tuple)(int64_t);
     int (*tuple_set)(object*, int64_t, object*);  // takes the object
+    object* (*dict)();
     int64_t (*dict_size)(object*);
     object* (*dict_get)(object*, object*);  // borrowed
     int (*dict_set)(object*, object*, object*);
@@ -55,7 +56,7 @@ struct python_t {
     object* (*from_long)(long long);
     double (*as_double)(object*);
     object* (*call)(object*, ...);  // ends with a null pointer
-    object* (*forward)(object*, object* const*, uint64_t, object*);  // with names of the last ones
+    object* (*call_all)(object*, object*, object*);  // with a tuple and a dictionary
     object* (*make)(object*, int64_t);
     object* (*weak)(object*, object*);
     int (*context)(object*, object*, object**);
@@ -68,6 +69,8 @@ struct python_t {
     void (*restore)(void*);
     int (*signals)();
     void (*no_cycle)(void*);  // the collector need not look at it
+    // With the names of the last ones; null before Python 3.11.
+    object* (*call_named)(object*, object* const*, uint64_t, object*);
     object* (*frame)();  // borrowed; with the next three null before Python 3.11
     object* (*frame_back)(object*);
     object* (*frame_code)(object*);
