@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.table import ratio, seconds, table, times
 from benchmarks.targets import HAND, OURS
-from benchmarks.verdicts import different, missed
+from benchmarks.verdicts import different, missed, parts_behind
 
 HOW = """Measured by `python -m benchmarks`. Each framework lives in a process of its own with its
 own kernel cache; all make the same data and take turns, round by round, with the order alternating,
@@ -187,6 +187,14 @@ def markdown(result: dict[str, Any]) -> str:
         parts += _startup(result)
     lines = missed(result)
     parts += ["## What is missed", "\n".join(f"- {m}" for m in lines) or "Nothing."]
+    lines = parts_behind(result)
+    if lines:
+        parts += [
+            "## Parts of rows in which a peer is faster",
+            "What comes before a first launch is not in these times, and each framework leaves "
+            "something else to it. The whole scripts are judged, in the rows above them.",
+            "\n".join(f"- {m}" for m in lines),
+        ]
     gaps = different(result)
     if gaps:
         parts += [

@@ -194,10 +194,32 @@ def test_peers_count_as_peers_but_loops_by_hand_do_not() -> None:
 
 def test_targets_name_passes_that_there_are() -> None:
     names = {c.name: c.passes for c in CASES}
-    known = {"start": ("cold", "warm"), "first": ("cold", "warm"), "memory": ("record",)}
+    starts = dict.fromkeys(("start", "first", "first_gradient"), ("cold", "warm"))
+    known = {**starts, "memory": ("record",)}
     for (row, which), given in targets().items():
         assert which in (names | known)[row]
         assert given
+
+
+def test_parts_of_rows_are_told_and_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def row(name: str, **times: float) -> dict[str, Any]:
+        return {
+            "name": name, "title": f"a {name}", "group": "starts", "size": 0, "note": "",
+            "unit": "s", "cannot": [], "failed": {},
+            "passes": [{"pass": "warm", "gaps": {}, **row_of(**times)}],
+        }  # fmt: skip
+
+    monkeypatch.setattr("benchmarks.verdicts.reasons", lambda: {"first/warm": "It does not."})
+    rows = [row("first", engine=2.0, warp=3.0, jax=1.0), row("start", engine=2.0, warp=3.0, jax=1.0),
+            row("first_gradient", engine=2.0, warp=1.0)]  # fmt: skip
+    result: dict[str, Any] = {"machine": {"cpu": "c"}, "rows": rows}
+    judge_all(result)
+    assert [r["passes"][0]["verdict"] for r in rows] == ["met", "missed", "missed"]
+    page = markdown(result)
+    missed, told = page.split("## Parts of rows in which a peer is faster")
+    assert "- a first, warm: slower than jax (0.5x). It does not." in told
+    assert "- a start, warm: slower than jax (0.5x)." in missed and "- a first, warm" not in missed
+    assert "- a first_gradient, warm: slower than warp (0.5x)." in missed
 
 
 def test_reasons_are_kept_beside_rows_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:
