@@ -210,7 +210,8 @@ def test_parts_of_rows_are_told_and_not_judged(monkeypatch: pytest.MonkeyPatch) 
         }  # fmt: skip
 
     monkeypatch.setattr("benchmarks.verdicts.reasons", lambda: {"first/warm": "It does not."})
-    rows = [row("first", engine=2.0, warp=3.0, jax=1.0), row("start", engine=2.0, warp=3.0, jax=1.0),
+    behind = {"engine": 2.0, "warp": 3.0, "jax": 1.0}
+    rows = [row("first", **behind), row("start", **behind),
             row("first_gradient", engine=2.0, warp=1.0)]  # fmt: skip
     result: dict[str, Any] = {"machine": {"cpu": "c"}, "rows": rows}
     judge_all(result)
