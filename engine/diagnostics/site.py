@@ -70,29 +70,34 @@ def call_site(depth: int = 1) -> Site | None:
             if found is not None:
                 return found
             if not is_own(frame):
-                found = _beside(frame)
-                if found is not None:
-                    _known[key] = found
-                    return found
                 break
         frame = frame.f_back
     else:
         return None
     if len(_known) >= _KEPT:
         _known.clear()
-    found = _known[key] = Site(frame.f_code, frame.f_lasti, frame.f_lineno)
+    at = _call_at(frame.f_code, frame.f_lasti)
+    found = _known.get((key[0], at)) or Site(frame.f_code, at, frame.f_lineno)
+    _known[key] = _known[key[0], at] = found
     return found
 
 
-def _beside(frame: FrameType) -> Site | None:
-    """What is known of the same call, of which Python 3.11 has two instructions.
+_TWO: bool = sys.version_info[:2] == (3, 11)
+
+
+def _call_at(code: CodeType, at: int) -> int:
+    """The instruction of a call, of which Python 3.11 has two.
 
     Functions of C are called by the first one where Python has made that fast, else by the second.
     """
-    if sys.version_info[:2] == (3, 11):
-        code, at = id(frame.f_code), frame.f_lasti
-        return _known.get((code, at - 4)) or _known.get((code, at + 4))
-    return None
+    if not _TWO:
+        return at
+    from opcode import opmap
+
+    text = code.co_code
+    call = at + 4
+    pair = text[at] == opmap["PRECALL"] and call < len(text) and text[call] == opmap["CALL"]
+    return call if pair else at
 
 
 # One object for all calls at a place, as of a loop. They keep the code: its number stays its own.

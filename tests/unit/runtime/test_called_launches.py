@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import signal
 import sys
+from collections import deque
 from collections.abc import Iterator
+from itertools import repeat
 from types import FrameType
 from typing import Any
 
@@ -162,6 +165,7 @@ COMMANDS = {
     "one axis": lambda c, launch: (c.set_dim((3,)), launch(c)),
     "another kernel": lambda c, launch: (setattr(c, "kernel", total), launch(c)),
     "no kernel": lambda c, launch: (setattr(c, "kernel", None), launch(c)),
+    "a number for a grid": lambda c, launch: (setattr(c, "dim", 4), launch(c)),
     "odd parameters": lambda c, launch: (setattr(c, "params", [X]), launch(c)),
     "an adjoint": lambda c, launch: (setattr(c, "adjoint", True), launch(c)),
     "forgotten": lambda c, launch: (scale.forget(), launch(c), launch(c)),
@@ -238,6 +242,61 @@ def test_one_place_is_one_site() -> None:
     assert first[0] is not second[0] and first[0].line == second[0].line
     if sys.version_info >= (3, 11):
         assert first[0].span.col < second[0].span.col
+
+
+def test_operators_beside_each_other_are_sites_of_their_own() -> None:
+    tape = wp.Tape()
+    with tape:
+        for _ in range(30):
+            -(X * Y)
+            (
+                X
+                + Y * X
+            )  # fmt: skip
+    line = test_operators_beside_each_other_are_sites_of_their_own.__code__.co_firstlineno
+    spans = [r.site for r in tape.records]
+    kinds = {(s.line - line, s.end_line - line) for s in spans if s is not None}
+    assert kinds == ({(4, 4), (6, 7), (7, 7)} if sys.version_info >= (3, 11) else kinds)
+    assert len({id(r._site) for r in tape.records}) == 4
+
+
+def test_errors_of_functions_of_python_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of signals' handlers, which run in any of them."""
+    seen: list[int] = []
+
+    def asked(self: Any) -> bool:
+        seen.append(1)
+        raise TypeError("of a handler")
+
+    part = wp.zeros(8, dtype=float, requires_grad=True)[:4]
+    with wp.Tape():
+        for _ in range(3):
+            wp.launch(scale, 4, [part], [Y, 2.0])
+        monkeypatch.setattr(type(part), "requires_grad", property(asked))
+        with pytest.raises(TypeError, match="of a handler"):
+            wp.launch(scale, 4, [part], [Y, 2.0])
+    assert len(seen) == 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers")
+def test_loops_of_c_let_handlers_run() -> None:
+    class Late(Exception):
+        pass
+
+    def handle(number: int, frame: object) -> None:
+        raise Late
+
+    count = 5_000_000
+    X.fill_(0.0)
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        with pytest.raises(Late):
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            deque(map(wp.launch, repeat(alone, count), repeat(1), repeat((X,))), maxlen=0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert X.numpy()[0] < count / 2
 
 
 def test_it_is_like_the_other() -> None:

@@ -88,7 +88,18 @@ bool ran(object* plan, object* dim, object* first, object* second, bool record, 
     return true;
 }
 
+// Lets signals' handlers and other threads run now and then: a loop of C may call nothing else. False
+// where a handler raised an error.
+bool breathe() {
+    constexpr int64_t MANY = 1 << 10;
+    static int64_t calls = 0;
+    if (++calls % MANY) return true;
+    py.restore(py.save());
+    return py.signals() == 0;
+}
+
 object* call(object*, object* const* given, int64_t n, object* names) {
+    if (!breathe()) return nullptr;
     static object* none_given = nullptr;
     if (!none_given) none_given = py.tuple(0);
     given_t g;
@@ -104,13 +115,14 @@ object* call(object*, object* const* given, int64_t n, object* names) {
 
 // `Launch.launch`: the same of a recorded launch, which no tape records.
 object* command(object* self, object* const* given, int64_t n, object* names) {
+    if (!breathe()) return nullptr;
     static object* none_given = nullptr;
     if (!none_given) none_given = py.tuple(0);
     const bool plain = !n && !names && none_given && type_of(self) == py.command_type
         && slot(self, L_ADJOINT) == py.no;
     object* const plan = plain ? plan_of(slot(self, L_KERNEL)) : nullptr;
     object *const dim = plan ? slot(self, L_DIM) : nullptr, *out;
-    if (dim && slot(self, L_PARAMS) && slot(plan, P_BACKEND) == slot(self, L_BACKEND)) {
+    if (dim && type_of(dim) == py.tuple_type && slot(self, L_PARAMS) && slot(plan, P_BACKEND) == slot(self, L_BACKEND)) {
         const kept_t<2> kept(dim, slot(self, L_PARAMS));  // others may change them
         if (ran(plan, dim, kept.all[1], none_given, false, out)) return out;
     }

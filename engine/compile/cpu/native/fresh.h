@@ -74,6 +74,7 @@ object* zeros_like(object* model, object* device) {
     object* found = size
         ? py.call(py.allocate, py.zero, size, py.yes, static_cast<object*>(nullptr)) : nullptr;
     if (size) py.drop(size);
+    if (!found && size && py.error() != py.no_memory) by_python = true;
     object* out = found
         ? like(model, py.tuple_item(found, 0), py.tuple_item(found, 1), device) : nullptr;
     if (found) py.drop(found);

@@ -98,11 +98,15 @@ python_t py;
 
 constexpr int64_t MOST = 4096, MARKED = 16;  // bytes of arguments; arrays that are written
 
-// Forgets an error that comes of a look at an odd object; false where there is another one, as of a
-// signal's handler, which may run in any Python function.
+bool by_python = false;  // whether the error is one of a function of Python, which signals may raise
+
+// Forgets an error that comes of a look at an odd object; false where there is another one.
 bool calm() {
+    const bool raised = by_python;
+    by_python = false;
     object* const type = py.error();
     if (!type) return true;
+    if (raised) return false;
     if (type != py.overflow && type != py.wrong_type && type != py.no_attribute
         && type != py.no_memory) return false;
     py.clear();

@@ -37,9 +37,10 @@ object* site(int depth) {
     if (count) py.drop(count);
     object* const own = found && found != py.none ? slot(found, T_CODE) : nullptr;
     if (at && own == code) {
-        if (at->site) py.drop(at->site);
+        object* const old = at->site;
         py.keep(found);
         *at = {code, found, last};
+        if (old) py.drop(old);  // which may run anything
     }
     return found;
 }

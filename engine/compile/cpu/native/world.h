@@ -179,7 +179,10 @@ int64_t mask(const recipe_t& r, object* const* values) {
         if (a == py.none || slot(a, A_FLAG) != py.yes) continue;
         if (slot(a, A_ORIGIN) != py.none) {
             object* wanted = py.get(a, py.requires);
-            if (!wanted) return -1;
+            if (!wanted) {
+                by_python = true;
+                return -1;
+            }
             py.drop(wanted);
             if (wanted != py.yes) continue;
         }
