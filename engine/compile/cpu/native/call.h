@@ -122,7 +122,8 @@ object* command(object* self, object* const* given, int64_t n, object* names) {
         && slot(self, L_ADJOINT) == py.no;
     object* const plan = plain ? plan_of(slot(self, L_KERNEL)) : nullptr;
     object *const dim = plan ? slot(self, L_DIM) : nullptr, *out;
-    if (dim && type_of(dim) == py.tuple_type && slot(self, L_PARAMS) && slot(plan, P_BACKEND) == slot(self, L_BACKEND)) {
+    if (dim && type_of(dim) == py.tuple_type && slot(self, L_PARAMS)
+        && slot(plan, P_BACKEND) == slot(self, L_BACKEND)) {
         const kept_t<2> kept(dim, slot(self, L_PARAMS));  // others may change them
         if (ran(plan, dim, kept.all[1], none_given, false, out)) return out;
     }
