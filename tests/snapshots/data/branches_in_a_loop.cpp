@@ -71,7 +71,7 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         {0, 1, 4, false, false, false, false, {}},
         {24, 1, 4, true, true, true, false, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 2, 48, 1, 12, 40, eng::sums_none, false, false,
+    static const eng::lender_t how{loans, 2, 48, 1, 12, 40, eng::sums_none, false,
         ns_primal::go, ns_primal::run};
     if (eng::apart(arrays) && L->ndim == 1) {
         return ns_primal::go(args, L);
@@ -247,7 +247,7 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         {48, 1, 4, false, true, false, false, {}},
         {72, 1, 4, true, true, true, false, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 3, 96, 1, 4, 119, eng::sums_block, true, false,
+    static const eng::lender_t how{loans, 3, 96, 1, 4, 119, eng::sums_block, true,
         ns_adjoint::go, ns_adjoint::run};
     if (eng::apart(arrays) && L->ndim == 1) {
         return ns_adjoint::go(args, L);

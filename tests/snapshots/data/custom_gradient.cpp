@@ -1,5 +1,6 @@
 // ---- primal
 #include "lend.h"
+#include "far.h"
 namespace ns_primal {
 ENG_FN float f0_safe_sqrt(float v_x) {
     const float v_t = eng::sqrt(v_x);
@@ -24,19 +25,31 @@ static void run(const unsigned char* args, eng_launch* L) {
     }
 }
 ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
-    unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_out) {
+    unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_out, bool vast) {
     auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
     auto v_out = eng::flat<eng::array_t<float,1,true>>(args, 24, d_out);
     const int64_t begin = L->begin, end = L->end;
+    struct near_out {
+        const int64_t* shape; float* own;
+        ENG_MEMBER float& at(int64_t) const { return *own; }
+    };
+    alignas(64) float few_out[256];
     for (int64_t row = begin, n; row < end; row += n) {
         int64_t c[1];
         n = eng::row<1>(L, row, c);
         const int64_t first = c[0], stop = first + n;
-        for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_out, k0); }
+        for (int64_t at = first, some; at < stop; at += some) {
+            const bool far = eng::hidden(vast);
+            some = eng::least(far ? eng::to_lines(v_out.at(at), 256) : 256, stop - at);
+            auto* const to_out = far ? few_out : &v_out.at(at);
+            for (int64_t j = 0; j < some; ++j) { const int64_t k0 = at + j; thread(v_x, near_out{v_out.shape, to_out + j}, k0); }
+            if (far) eng::stream_row(v_out.at(at), few_out, some);
+        }
     }
+    if (vast) eng::stream_end();
 }
 ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
-    run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
+    run_apart(args, L, eng::data(args, 0), eng::data(args, 24), false);
 }
 }
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
@@ -49,10 +62,10 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         {0, 1, 4, true, false, false, true, {{0, 0, 0, 0}}},
         {24, 1, 4, true, true, true, false, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 2, 48, 1, 136, 3, eng::sums_none, false, false,
+    static const eng::lender_t how{loans, 2, 48, 1, 136, 3, eng::sums_none, false,
         ns_primal::go, ns_primal::run};
     if (eng::apart(arrays) && L->ndim == 1) {
-        return ns_primal::go(args, L);
+        return ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24), eng::vast(L, arrays, 67108864, 4));
     }
     if (eng::lend(args, L, arrays, how)) return;
     ns_primal::run(args, L);
@@ -125,7 +138,7 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         {48, 1, 4, true, true, true, false, {{0, 0, 0, 0}}},
         {72, 1, 4, true, true, true, false, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 3, 96, 1, 62, 8, eng::sums_none, false, false,
+    static const eng::lender_t how{loans, 3, 96, 1, 62, 8, eng::sums_none, false,
         ns_adjoint::go, ns_adjoint::run};
     if (eng::apart(arrays) && L->ndim == 1) {
         return ns_adjoint::go(args, L);

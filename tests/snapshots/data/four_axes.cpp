@@ -99,7 +99,7 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         {0, 4, 4, true, false, false, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
         {72, 4, 4, true, true, true, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 2, 144, 4, 68, 7, eng::sums_none, false, false,
+    static const eng::lender_t how{loans, 2, 144, 4, 68, 7, eng::sums_none, false,
         ns_primal::go, ns_primal::run};
     if (eng::apart(arrays) && L->ndim == 4) {
         return ns_primal::go(args, L);
@@ -221,7 +221,7 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         {144, 4, 4, true, true, true, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
         {216, 4, 4, true, true, true, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 3, 288, 4, 65, 7, eng::sums_none, false, false,
+    static const eng::lender_t how{loans, 3, 288, 4, 65, 7, eng::sums_none, false,
         ns_adjoint::go, ns_adjoint::run};
     if (eng::apart(arrays) && L->ndim == 4) {
         return ns_adjoint::go(args, L);

@@ -46,7 +46,7 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         {0, 1, 4, true, true, true, false, {{0, 0, 0, 0}}},
         {24, 1, 4, true, false, false, true, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 2, 48, 1, 750, 0, eng::sums_none, false, false,
+    static const eng::lender_t how{loans, 2, 48, 1, 750, 0, eng::sums_none, false,
         ns_primal::go, ns_primal::run};
     if (eng::apart(arrays) && L->ndim == 1) {
         return ns_primal::go(args, L);
@@ -118,7 +118,7 @@ ENG_EXPORT void recorded(const unsigned char* args, eng_launch* L) {
         {0, 1, 4, true, true, true, false, {{0, 0, 0, 0}}},
         {24, 1, 4, true, false, false, true, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 2, 48, 1, 750, 0, eng::sums_none, false, false,
+    static const eng::lender_t how{loans, 2, 48, 1, 750, 0, eng::sums_none, false,
         ns_recorded::go, ns_recorded::run};
     if (eng::apart(arrays) && L->ndim == 1) {
         return ns_recorded::go(args, L);

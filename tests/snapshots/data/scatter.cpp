@@ -57,7 +57,7 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         {24, 1, 4, true, false, false, true, {{0, 0, 0, 16}}},
         {48, 1, 4, false, true, true, false, {}},
     };
-    static const eng::lender_t how{loans, 3, 72, 1, 375, 1, eng::sums_block, false, false,
+    static const eng::lender_t how{loans, 3, 72, 1, 375, 1, eng::sums_block, false,
         ns_primal::go, ns_primal::run};
     if (eng::apart(arrays) && L->ndim == 1) {
         return ns_primal::go(args, L);
@@ -130,7 +130,7 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         {72, 1, 4, true, true, true, false, {{0, 0, 0, 0}}},
         {96, 1, 4, false, false, false, false, {}},
     };
-    static const eng::lender_t how{loans, 4, 120, 1, 300, 1, eng::sums_none, false, false,
+    static const eng::lender_t how{loans, 4, 120, 1, 300, 1, eng::sums_none, false,
         ns_adjoint::go, ns_adjoint::run};
     if (eng::apart(arrays) && L->ndim == 1) {
         return ns_adjoint::go(args, L);
