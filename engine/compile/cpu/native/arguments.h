@@ -85,7 +85,7 @@ bool copied(object* hold, object* storage) {
         if (o) continue;
         py.clear();
         // A piece without data counts for nothing when it goes.
-        for (object* other : parts) if (other) py.drop(other);
+        for (object* other : parts) if (other) drop(other);
         return false;
     }
     py.list_set(py.total, 0, parts[1]);
@@ -118,14 +118,14 @@ bool announce(object* storage, object* lo, object* hi) {
             const bool meets = py.as_long(lo) < number(hold, H_HI)
                 && number(hold, H_LO) < py.as_long(hi);
             known = !meets || copied(hold, storage);
-            py.drop(hold);
+            drop(hold);
         }
     }
     if (known) return advance(storage, 1);
     object* method = py.get(storage, py.announce);
     object* came = !method ? nullptr : py.call(method, lo, hi, static_cast<object*>(nullptr));
-    if (method) py.drop(method);
-    if (came) py.drop(came);
+    if (method) drop(method);
+    if (came) drop(came);
     return came != nullptr;
 }
 

@@ -30,14 +30,14 @@ struct chunk_t {
             object* g = a && a != py.none ? slot(a, A_GRAD) : nullptr;
             size = g && g != py.none ? append(g, args + begin, size) : -1;
             if (size < 0) break;
-            py.keep(g);  // until the adjoint has run
+            keep(g);  // until the adjoint has run
             grads[known++] = g;
         }
         bool raised = false;
         const bool fits = size >= 0 && size + r.bound_size <= MOST;
         for (int64_t i = first; i < known && fits && !raised; ++i) raised = !announce(grads[i]);
         if (!fits || raised) {
-            for (; known > first; --known) py.drop(grads[known - 1]);
+            for (; known > first; --known) drop(grads[known - 1]);
             return raised ? -1 : 0;
         }
         memcpy(args + begin + size, r.bound, r.bound_size);
@@ -57,7 +57,7 @@ struct chunk_t {
             if (memcmp(&state, runs[k]->begin, sizeof state) != 0) break;
         }
         py.restore(thread);
-        for (; known; --known) py.drop(grads[known - 1]);
+        for (; known; --known) drop(grads[known - 1]);
         return k;
     }
 };
@@ -116,12 +116,12 @@ struct records_t {
     records_t(object* list, int64_t most) : all(static_cast<object**>(malloc((most + 1) * 8))) {
         for (; all && count < most; ++count) {
             all[count] = py.list_item(list, count);
-            py.keep(all[count]);
+            keep(all[count]);
         }
     }
 
     ~records_t() {
-        while (count) py.drop(all[--count]);
+        while (count) drop(all[--count]);
         free(all);
     }
 
@@ -149,7 +149,7 @@ int take(chunk_t& chunk, object* record, const world_t& w, kept_t<chunk_t::JOBS>
     const int64_t before = chunk.count;
     kept.add(way.brief);
     const int took = chunk.add(*way.run, slot(record, R_VALUES), slot(record, R_BLOB));
-    if (chunk.count == before) py.drop(kept.all[--kept.count]);
+    if (chunk.count == before) drop(kept.all[--kept.count]);
     return took;
 }
 

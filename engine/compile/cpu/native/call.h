@@ -18,15 +18,15 @@ object* forward(object* function, object* const* given, int64_t n, object* names
     object *all = py.tuple(n), *named = names ? py.dict() : nullptr;
     bool whole = all && (named || !names);
     for (int64_t k = 0; all && k < n; ++k) {
-        py.keep(given[k]);
+        keep(given[k]);
         py.tuple_set(all, k, given[k]);
     }
     for (int64_t k = 0; whole && names && k < py.tuple_size(names); ++k) {
         whole = py.dict_set(named, py.tuple_item(names, k), given[n + k]) == 0;
     }
     object* out = whole ? py.call_all(function, all, named) : nullptr;
-    if (all) py.drop(all);
-    if (named) py.drop(named);
+    if (all) drop(all);
+    if (named) drop(named);
     return out;
 }
 
@@ -73,17 +73,17 @@ bool ran(object* plan, object* dim, object* first, object* second, bool record, 
                             nullptr, 1);
     out = came;
     if (came == py.none) {
-        py.drop(came);
+        drop(came);
         return false;
     }
     if (came == py.yes) {
-        py.drop(came);
-        py.keep(out = py.none);
+        drop(came);
+        keep(out = py.none);
     } else if (came) {
         object* method = py.get(plan, py.finish);
         out = method ? py.call(method, dim, came, static_cast<object*>(nullptr)) : nullptr;
-        if (method) py.drop(method);
-        py.drop(came);
+        if (method) drop(method);
+        drop(came);
     }
     return true;
 }

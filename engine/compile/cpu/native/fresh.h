@@ -15,7 +15,7 @@ object* storage_of(object* owner, object* address, object* size, object* device)
     object* out = fresh(py.storage_type, S_UNSET, 4);
     object* views = out ? py.list(0) : nullptr;
     if (!views) {
-        if (out) py.drop(out);
+        if (out) drop(out);
         return nullptr;
     }
     set(out, S_VIEWS, views);
@@ -41,10 +41,10 @@ object* like(object* model, object* owner, object* address, object* device) {
         fresh(py.array, A_UNSET, 5), bytes ? storage_of(owner, address, bytes, device) : nullptr,
         py.from_long(at + size), py.bytes(py.bytes_data(packed), py.bytes_size(packed)),
     };
-    if (bytes) py.drop(bytes);
+    if (bytes) drop(bytes);
     for (object* o : parts) {
         if (o) continue;
-        for (object* other : parts) if (other) py.drop(other);
+        for (object* other : parts) if (other) drop(other);
         return nullptr;
     }
     object* const out = parts[0];
@@ -73,11 +73,11 @@ object* zeros_like(object* model, object* device) {
     object* size = py.from_long(number(model, A_HI) - number(model, A_LO));
     object* found = size
         ? py.call(py.allocate, py.zero, size, py.yes, static_cast<object*>(nullptr)) : nullptr;
-    if (size) py.drop(size);
+    if (size) drop(size);
     if (!found && size && py.error() != py.no_memory) by_python = true;
     object* out = found
         ? like(model, py.tuple_item(found, 0), py.tuple_item(found, 1), device) : nullptr;
-    if (found) py.drop(found);
+    if (found) drop(found);
     return out;
 }
 
@@ -88,7 +88,7 @@ object* zeros(object*, object* const* given, int64_t n) {
     if (type_of(shape) == py.integer) {
         shape = py.tuple(1);
         if (!shape) return nothing();
-        py.keep(given[1]);
+        keep(given[1]);
         py.tuple_set(shape, 0, given[1]);
     } else {
         // True, which equals 1, is Python's to refuse.
@@ -96,15 +96,15 @@ object* zeros(object*, object* const* given, int64_t n) {
         for (int64_t k = 0; k < py.tuple_size(shape); ++k) {
             if (type_of(py.tuple_item(shape, k)) != py.integer) return nothing();
         }
-        py.keep(shape);
+        keep(shape);
     }
     world_t w;
     object* const model = w.look() ? py.dict_get(given[0], shape) : nullptr;
-    py.drop(shape);
+    drop(shape);
     if (!model) return nothing();
-    py.keep(model);
+    keep(model);
     object* out = zeros_like(model, given[2]);
-    py.drop(model);
+    drop(model);
     if (!out) return nothing();
     share(out, A_FLAG, given[3]);
     return out;

@@ -53,7 +53,7 @@ struct each_t {
     }
 
     ~each_t() {
-        while (count) py.drop(all[--count]);
+        while (count) drop(all[--count]);
         free(all);
         free(table);
     }
@@ -76,7 +76,7 @@ struct each_t {
         object** const at = place(o);
         if (*at) return;
         *at = all[count++] = o;
-        py.keep(o);
+        keep(o);
     }
 };
 
@@ -132,12 +132,12 @@ object* cleared(object*, object* const* given, int64_t n) {
         object* const g = type_of(a) == py.array ? gradient(a) : nullptr;
         const bool known = g && (g == py.none || grads.has(g));
         if (known || py.list_add(rest, a) == 0) continue;
-        py.drop(rest);
+        drop(rest);
         return nothing();
     }
     for (int64_t k = 0; k < grads.count; ++k) {
         if (wipe(grads.all[k]) >= 0) continue;
-        py.drop(rest);
+        drop(rest);
         return nullptr;
     }
     return rest;
@@ -171,10 +171,10 @@ object* seeded(object*, object* const* given, int64_t n) {
     } else {
         return nothing();
     }
-    py.keep(g);
+    keep(g);
     const bool raised = !announce(g);
     if (!raised) memmove(address(g), from, bytes_of(g));
-    py.drop(g);
+    drop(g);
     return raised ? nullptr : yes();
 }
 

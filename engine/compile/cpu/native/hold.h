@@ -10,7 +10,7 @@ bool is_exposed(object* storage) {
     object* const views = slot(storage, S_VIEWS);
     for (int64_t k = 0; k < py.list_size(views); ++k) {
         object* view = referred(py.list_item(views, k));
-        if (view) py.drop(view);
+        if (view) drop(view);
         if (view) return true;
     }
     return false;
@@ -22,7 +22,7 @@ object* held(object* s, object* lo, object* hi) {
         object* method = py.get(s, py.hold_on);
         object* out = !method ? nullptr
             : py.call(method, lo, hi, static_cast<object*>(nullptr));
-        if (method) py.drop(method);
+        if (method) drop(method);
         return out;
     }
     object* last = slot(s, S_HOLD) == py.none ? nullptr : referred(slot(s, S_HOLD));
@@ -43,7 +43,7 @@ object* held(object* s, object* lo, object* hi) {
     share(out, H_UNSEEN, py.no);
     object* reference = py.weak(out, nullptr);
     if (!reference) {
-        py.drop(out);
+        drop(out);
         return nullptr;
     }
     py.no_cycle(reference);  // it has no callback, so it leads nowhere

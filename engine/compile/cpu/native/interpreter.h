@@ -92,9 +92,22 @@ struct python_t {
     object* quiet[5];
     int64_t at[PLACES];
     int64_t version;  // of a dictionary: a number that changes whenever it does; 0 for none
+    int64_t counted;  // an object begins with the plain number of its references
 };
 
 python_t py;
+
+// Of null, too, they do nothing.
+inline void keep(object* o) {
+    if (py.counted && o) ++*reinterpret_cast<int64_t*>(o);
+    else py.keep(o);
+}
+
+inline void drop(object* o) {
+    int64_t* const count = reinterpret_cast<int64_t*>(o);
+    if (py.counted && o && *count > 1) --*count;
+    else py.drop(o);
+}
 
 constexpr int64_t MOST = 4096, MARKED = 16;  // bytes of arguments; arrays that are written
 
@@ -116,7 +129,7 @@ bool calm() {
 // The answer that leaves it to Python, or the error.
 object* nothing() {
     if (!calm()) return nullptr;
-    py.keep(py.none);
+    keep(py.none);
     return py.none;
 }
 
@@ -130,16 +143,16 @@ template <int64_t most> struct kept_t {
     template <class... T> explicit kept_t(T*... objects) { (add(objects), ...); }
     kept_t(const kept_t&) = delete;
     void operator=(const kept_t&) = delete;
-    ~kept_t() { while (count) py.drop(all[--count]); }
+    ~kept_t() { while (count) drop(all[--count]); }
 
     void add(object* o) {
-        py.keep(o);
+        keep(o);
         all[count++] = o;
     }
 };
 
 object* yes() {
-    py.keep(py.yes);
+    keep(py.yes);
     return py.yes;
 }
 
@@ -159,12 +172,12 @@ long long number(object* a, place p) { return py.as_long(slot(a, p)); }
 void set(object* a, place p, object* value) {
     object* const old = slot(a, p);
     slot(a, p) = value;
-    if (old) py.drop(old);
+    if (old) drop(old);
 }
 
 // The same of one that others have, too.
 void share(object* a, place p, object* value) {
-    py.keep(value);
+    keep(value);
     set(a, p, value);
 }
 
@@ -192,7 +205,7 @@ struct watched_t {
 bool is_none(object* variable) {
     object* found = nullptr;
     if (py.context(variable, nullptr, &found) != 0) return false;
-    if (found) py.drop(found);
+    if (found) drop(found);
     return !found || found == py.none;
 }
 
@@ -200,7 +213,7 @@ bool is_none(object* variable) {
 object* referred(object* reference) {
     object* found = py.call(reference, static_cast<object*>(nullptr));
     if (found != py.none) return found;
-    py.drop(found);
+    drop(found);
     return nullptr;
 }
 

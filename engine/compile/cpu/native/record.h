@@ -17,30 +17,30 @@ object* site(int depth) {
     int last = 0;
     object* caller = py.frame_back ? py.frame() : nullptr;
     if (caller) {
-        if (depth == 1) py.keep(caller);
+        if (depth == 1) keep(caller);
         else caller = py.frame_back(caller);
         code = caller ? py.frame_code(caller) : nullptr;
         last = code ? py.frame_last(caller) : 0;
-        if (caller) py.drop(caller);
+        if (caller) drop(caller);
     }
     if (code) {
-        py.drop(code);  // it runs
+        drop(code);  // it runs
         const uintptr_t mixed = (reinterpret_cast<uintptr_t>(code) >> 4) * 31 + last / 2;
         at = &known[(mixed ^ mixed >> 8) % 256];
         if (at->site && at->code == code && at->last == last) {
-            py.keep(at->site);
+            keep(at->site);
             return at->site;
         }
     }
     object* count = py.from_long(depth);
     object* found = count ? py.call(py.site, count, static_cast<object*>(nullptr)) : nullptr;
-    if (count) py.drop(count);
+    if (count) drop(count);
     object* const own = found && found != py.none ? slot(found, T_CODE) : nullptr;
     if (at && own == code) {
         object* const old = at->site;
-        py.keep(found);
+        keep(found);
         *at = {code, found, last};
-        if (old) py.drop(old);  // which may run anything
+        if (old) drop(old);  // which may run anything
     }
     return found;
 }
@@ -51,7 +51,7 @@ object* range(object* a) {
     if (!out) return nullptr;
     for (int k = 0; k < 2; ++k) {
         object* const end = slot(a, k ? A_HI : A_LO);
-        py.keep(end);
+        keep(end);
         py.tuple_set(out, k, end);
     }
     return out;
@@ -97,7 +97,7 @@ struct launch_t {
     object* all_values() const {
         object* out = py.list(r.count);
         for (int64_t i = 0; out && i < r.count; ++i) {
-            py.keep(values[i]);
+            keep(values[i]);
             py.list_set(out, i, values[i]);
         }
         return out;
@@ -112,13 +112,13 @@ struct launch_t {
         if (quiet) return yes();
         object* out = py.list(2);
         object* left = out ? as_bytes(state) : nullptr;
-        object* more = !left ? nullptr : record ? (py.keep(record), record) : all_values();
+        object* more = !left ? nullptr : record ? (keep(record), record) : all_values();
         if (left) py.list_set(out, 0, left);
         if (more) {
             py.list_set(out, 1, more);
             return out;
         }
-        if (out) py.drop(out);
+        if (out) drop(out);
         return nullptr;
     }
 };
@@ -140,7 +140,7 @@ struct tape_t {
 
     ~tape_t() {
         object* const parts[] = {captures, records, overwrites};
-        for (object* o : parts) if (o) py.drop(o);
+        for (object* o : parts) if (o) drop(o);
     }
 
     // Whether a tape is one as they are by default, to which nobody listens.
@@ -182,7 +182,7 @@ struct tape_t {
             if (py.dict_get(read, slot(a, A_STORAGE))) continue;
             object* all = range(a);
             const bool done = all && py.dict_set(read, slot(a, A_STORAGE), all) == 0;
-            if (all) py.drop(all);
+            if (all) drop(all);
             if (!done) return false;
         }
         return true;
@@ -201,7 +201,7 @@ object* record_of(const launch_t& l, object* selection) {
     share(out, R_STACK, py.zero);
     object* parts[] = {
         l.all_values(), py.bytes(reinterpret_cast<const char*>(l.args), l.size),
-        py.from_long(l.inputs), l.place ? (py.keep(l.place), l.place) : site(l.depth),
+        py.from_long(l.inputs), l.place ? (keep(l.place), l.place) : site(l.depth),
         py.list(l.r.held[0]),
     };
     const place places[] = {R_VALUES, R_BLOB, R_INPUTS, R_SITE, R_HELD};
@@ -221,7 +221,7 @@ object* record_of(const launch_t& l, object* selection) {
     }
     if (whole && !leads) py.no_cycle(parts[4]);
     if (whole) return out;
-    py.drop(out);
+    drop(out);
     return nullptr;
 }
 
@@ -242,10 +242,10 @@ object* recorded(launch_t& l, const world_t& w, object* tape) {
     object* out = t.note(l, slot(selection, N_WATCHED)) && l.announce_all()
         ? l.run(*way.run, record) : nullptr;
     if (out == py.yes && py.list_add(t.records, record) != 0) {
-        py.drop(out);
+        drop(out);
         out = nullptr;
     }
-    py.drop(record);
+    drop(record);
     return out;
 }
 
@@ -267,7 +267,7 @@ object* grid(object* dim) {
         const long long all = py.as_long(extent);
         if (all < 0 || all > SHORT) return nullptr;
     }
-    py.keep(dim);
+    keep(dim);
     return dim;
 }
 
@@ -289,8 +289,8 @@ object* launched(const recipe_t& r, object* extent, object* inputs, object* outp
     } else {
         out = py.tape_type ? recorded(l, w, tape) : nothing();
     }
-    if (tape) py.drop(tape);
-    py.drop(dim);
+    if (tape) drop(tape);
+    drop(dim);
     return out;
 }
 

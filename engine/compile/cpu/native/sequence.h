@@ -42,7 +42,7 @@ object* hold_all(object*, object* const* given, int64_t n) {
     for (const place_t& p : places) {
         object* hold = out ? held(p.storage, p.range.lo, p.range.hi) : nullptr;
         if (!hold) {
-            if (out) py.drop(out);
+            if (out) drop(out);
             return nullptr;
         }
         py.list_set(out, k++, hold);

@@ -80,13 +80,13 @@ struct grids_t {
         if (!at.grid || at.n != n) {
             object* out = py.tuple(1);
             if (!out) return nullptr;
-            py.keep(extent);
+            keep(extent);
             py.tuple_set(out, 0, extent);
             py.no_cycle(out);
-            if (at.grid) py.drop(at.grid), ++replaced;
+            if (at.grid) drop(at.grid), ++replaced;
             at = {n, out};
         }
-        py.keep(at.grid);
+        keep(at.grid);
         return at.grid;
     }
 
@@ -137,10 +137,10 @@ struct way_t {
         if (!same(slot(b, B_STACK), w.stack) || !same(slot(b, B_JOURNAL), w.journal)) return;
         run = words<run_t>(at);
         brief = b;
-        py.keep(brief);
+        keep(brief);
     }
 
-    ~way_t() { if (brief) py.drop(brief); }
+    ~way_t() { if (brief) drop(brief); }
 
     way_t(const way_t&) = delete;
     void operator=(const way_t&) = delete;
@@ -165,7 +165,7 @@ struct recipes_t {
         plan = slot(record, R_PLAN);
         object* found = py.get(plan, py.recipe);
         known = found && type_of(found) == py.integer ? words<recipe_t>(found) : nullptr;
-        if (found) py.drop(found);
+        if (found) drop(found);
         return known;
     }
 };
@@ -183,7 +183,7 @@ int64_t mask(const recipe_t& r, object* const* values) {
                 by_python = true;
                 return -1;
             }
-            py.drop(wanted);
+            drop(wanted);
             if (wanted != py.yes) continue;
         }
         out |= r.bits[2 + 2 * k];
@@ -200,7 +200,7 @@ bool enabled(object* kernel) {
         ? py.dict_get(other, py.enabled) : py.no;
     const bool free = !said || said == py.none;
     object* const parts[] = {own, module, other};
-    for (object* o : parts) if (o) py.drop(o);
+    for (object* o : parts) if (o) drop(o);
     return free && settings.flows();
 }
 
@@ -210,7 +210,7 @@ object* selected(const recipe_t& r, object* const* values) {
     if (bits < 0 || !enabled(r.kernel)) return nullptr;
     object* key = py.from_long(bits);
     object* const found = key ? py.dict_get(r.usual, key) : nullptr;
-    if (key) py.drop(key);
+    if (key) drop(key);
     return found;
 }
 
