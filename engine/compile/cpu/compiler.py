@@ -29,7 +29,7 @@ from engine.ir.nodes import Function
 # What stands for the entry point's name in hashed text: the name itself has the hash in it.
 _SYMBOL = "ENGINE_ENTRY"
 # Text for one compiler run; more is shared by several at once.
-_BATCH_CHARS = 6_000
+_BATCH_CHARS = 5_000
 # The most for one run: the time limit holds for each, however many kernels a module has.
 _MOST_CHARS = 300_000
 # Scalar operations of a kernel from which on the compiler may do as little as it can.
