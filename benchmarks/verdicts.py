@@ -22,7 +22,6 @@ OTHERS: dict[tuple[str, str], tuple[Target, ...]] = {
     ("start", "warm"): (faster(1),),
     ("first", "cold"): (faster(4),),
     ("first", "warm"): (faster(1),),
-    ("first_gradient", "warm"): (faster(1),),
     ("memory", "record"): (Target("bytes", 1024),),
 }
 

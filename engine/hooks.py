@@ -12,7 +12,7 @@ instantiate: Callable[[Any, Any], Any] | None = None
 
 
 def prepare() -> None:
-    """Loads what launches and tapes need: the first kernel asks, since the next step is to run it.
+    """Loads what launches need: the first kernel asks, since the next step is to run it.
 
     `engine` puts it here; it is done once.
     """

@@ -1,6 +1,7 @@
-"""What launches and tapes need, loaded with the first kernel that is made and not by its launch.
+"""What launches need, loaded with the first kernel that is made and not by its launch.
 
-The first launch of a program is one that somebody times, or waits for.
+The first launch of a program is one that somebody times, or waits for. Tapes stay out: not every
+program has one, and to end with their modules takes some twenty milliseconds.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from engine.compile.facts import Facts
 from engine.frontend import prepare
 from engine.runtime import launch, plans
 from engine.runtime.plan_parts import Call, Selection
-from engine.tape import replayed, seeding, tape
 
-__all__ = ["launch", "libraries", "plans", "replayed", "runner", "seeding", "tape"]
+__all__ = ["launch", "libraries", "plans", "runner"]
 
 prepare()
 complete(Call, Entry, Facts, Selection, Stored, toolchain.Toolchain)
