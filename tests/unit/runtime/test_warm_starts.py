@@ -361,16 +361,22 @@ def test_ir_that_was_tampered_with_is_told() -> None:
         _ = Variants(found).ir
 
 
-def test_sources_are_told_by_their_contents(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def one_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only file of an engine in `tmp_path / "engine"`."""
     root = tmp_path / "engine"
     for room in sources._ROOMS:
         (root / room).mkdir(parents=True)
+    monkeypatch.setattr(sources, "_ROOT", str(root))
     file = root / "ir" / "nodes.py"
     file.write_text("a = 1\n")
-    cache = Cache(str(tmp_path))
-    monkeypatch.setattr(sources, "_ROOT", str(root))
+    return file
+
+
+def test_sources_are_told_by_their_contents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_source: Path
+) -> None:
+    file, root, cache = one_source, tmp_path / "engine", Cache(str(tmp_path))
     assert sources._digest(cache) is None  # younger than this process
     monkeypatch.setattr(sources, "STARTED", 1e12)
     first = sources._digest(cache)
@@ -386,16 +392,10 @@ def test_sources_are_told_by_their_contents(
 
 
 def test_sources_that_change_before_a_launch_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_source: Path
 ) -> None:
     """What is seen of them with the first kernel is not believed for long."""
-    root = tmp_path / "engine"
-    for room in sources._ROOMS:
-        (root / room).mkdir(parents=True)
-    file = root / "ir" / "nodes.py"
-    file.write_text("a = 1\n")
-    cache = Cache(str(tmp_path))
-    monkeypatch.setattr(sources, "_ROOT", str(root))
+    file, cache = one_source, Cache(str(tmp_path))
     monkeypatch.setattr(sources, "STARTED", 1e12)
     monkeypatch.setattr(sources._Known, "digest", None)
     monkeypatch.setattr(sources._Known, "early", None)

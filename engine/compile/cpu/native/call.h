@@ -98,15 +98,20 @@ bool breathe() {
     return py.signals() == 0;
 }
 
+// The arguments of a group that is left out; null where memory ran out.
+object* none_given() {
+    static object* none = nullptr;
+    if (!none) none = py.tuple(0);
+    return none;
+}
+
 object* call(object*, object* const* given, int64_t n, object* names) {
     if (!breathe()) return nullptr;
-    static object* none_given = nullptr;
-    if (!none_given) none_given = py.tuple(0);
     given_t g;
     object* const plan = g.take(given, n, names) && g.is_plain() ? plan_of(g.at[KERNEL]) : nullptr;
-    if (!plan || !none_given) return forward(py.launcher, given, n, names);
-    object* const first = g.at[INPUTS] ? g.at[INPUTS] : none_given;
-    object* const second = g.at[OUTPUTS] ? g.at[OUTPUTS] : none_given;
+    if (!plan || !none_given()) return forward(py.launcher, given, n, names);
+    object* const first = g.at[INPUTS] ? g.at[INPUTS] : none_given();
+    object* const second = g.at[OUTPUTS] ? g.at[OUTPUTS] : none_given();
     const bool record = !g.at[RECORD_TAPE] || g.at[RECORD_TAPE] == py.yes;
     object* out = nullptr;
     return ran(plan, g.at[DIM], first, second, record, out)
@@ -116,16 +121,14 @@ object* call(object*, object* const* given, int64_t n, object* names) {
 // `Launch.launch`: the same of a recorded launch, which no tape records.
 object* command(object* self, object* const* given, int64_t n, object* names) {
     if (!breathe()) return nullptr;
-    static object* none_given = nullptr;
-    if (!none_given) none_given = py.tuple(0);
-    const bool plain = !n && !names && none_given && type_of(self) == py.command_type
+    const bool plain = !n && !names && none_given() && type_of(self) == py.command_type
         && slot(self, L_ADJOINT) == py.no;
     object* const plan = plain ? plan_of(slot(self, L_KERNEL)) : nullptr;
     object *const dim = plan ? slot(self, L_DIM) : nullptr, *out;
     if (dim && type_of(dim) == py.tuple_type && slot(self, L_PARAMS)
         && slot(plan, P_BACKEND) == slot(self, L_BACKEND)) {
         const kept_t<2> kept(dim, slot(self, L_PARAMS));  // others may change them
-        if (ran(plan, dim, kept.all[1], none_given, false, out)) return out;
+        if (ran(plan, dim, kept.all[1], none_given(), false, out)) return out;
     }
     const int64_t all = n + (names ? py.tuple_size(names) : 0);
     object** const more = static_cast<object**>(malloc((all + 1) * sizeof(object*)));
