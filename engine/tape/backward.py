@@ -213,7 +213,7 @@ def run_backward(
     _check_gradients(records)
     waiting = _retained(records) if array.retains else []
     alone = not (restored or waiting or before or watch)
-    if alone and records.__class__ is list and run_ready(records):
+    if alone and isinstance(records, list) and run_ready(records, records.copy):
         return
     records = [*records]  # other threads may forget them
     plain = True  # all are launches whose adjoints can run, and nothing else does meanwhile

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from copy import copy
 from typing import Any
 
@@ -56,15 +56,20 @@ def gradient_of(value: Any) -> Any:
     return out
 
 
-def clear(records: Iterable[Record], more: Collection[array]) -> None:
-    """Sets the gradients of arrays of records, and of others, to zero, each once."""
+def clear(listed: list[Any], more: Collection[array], made: Callable[[], Iterable[Record]]) -> None:
+    """Sets the gradients of arrays of launches, and of others, to zero, each once.
+
+    listed: records, or rows that stand for them (see `engine.tape.rows`). made: gives the records.
+    """
     functions = quick.functions()
-    if functions is not None and records.__class__ is list:
-        rest = functions.cleared(records, list(more))
-        if rest is not None:
-            if not rest:
-                return
-            records, more = (), rest
+    rest = None if functions is None else functions.cleared(listed, list(more))
+    if rest is not None:
+        _clear_all((), rest)
+    else:
+        _clear_all(made(), more)
+
+
+def _clear_all(records: Iterable[Record], more: Collection[array]) -> None:
     done: set[int] = set()
     for r in records:
         if r.__class__ is LaunchRecord and r.plan.arguments is None:

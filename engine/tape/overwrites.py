@@ -7,7 +7,7 @@ restores just the numbers that such writes changed: all else is read as it is at
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from engine import config
 from engine.diagnostics import Diagnostic, TapeError
@@ -92,10 +92,13 @@ class Overwrites:
 
     # ---- while the tape records
 
-    def launched(self, record: LaunchRecord, position: int, before: bool = True) -> list[Change]:
+    def launched(
+        self, record: LaunchRecord, position: Callable[[], int], before: bool = True
+    ) -> list[Change]:
         """To be called before a launch runs; `wrote` is to be called with the result after it.
 
-        before: whether it is; a launch may also be recorded that has run already.
+        position: gives its number among the records. before: whether it is; a launch may also be
+        recorded that has run already.
         """
         if config.overwrites == "present":
             self._missed = True
@@ -133,7 +136,9 @@ class Overwrites:
         """Whether surely nothing was overwritten that a record may read again."""
         return not (self.changes or self._missed or self.journaled) and config.overwrites in MODES
 
-    def writing(self, dest: array, name: str, position: int, loose: bool) -> list[Change]:
+    def writing(
+        self, dest: array, name: str, position: Callable[[], int], loose: bool
+    ) -> list[Change]:
         """The same for a write from the host. loose: whether it has no record."""
         found: list[Change] = []
         if dest.storage in self._read and mode() != "present":
@@ -141,12 +146,12 @@ class Overwrites:
         return found
 
     def _about(
-        self, found: list[Change], a: array, position: int, name: str, site: Site | None,
-        before: bool, loose: bool = False,
+        self, found: list[Change], a: array, position: Callable[[], int], name: str,
+        site: Site | None, before: bool, loose: bool = False,
     ) -> None:  # fmt: skip
         lo, hi = self._read[a.storage]
         if a.lo < hi and lo < a.hi:
-            c = Change(position, a, name, site, loose)
+            c = Change(position(), a, name, site, loose)
             if before and config.tape_snapshots != "off":
                 c.before = a.storage.hold(a.lo, a.hi)
             found.append(c)

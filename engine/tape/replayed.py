@@ -15,6 +15,7 @@ from engine.runtime.array import array
 from engine.runtime.blocks import Block
 from engine.runtime.deferred import DeferredLaunch, Noted, Operation
 from engine.runtime.plan_parts import Call
+from engine.tape import rows
 from engine.tape.capture import Captures
 from engine.tape.overwrites import MODES, Overwrites
 from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
@@ -24,9 +25,13 @@ from engine.tape.scopes import ScopeStack
 
 
 class ReplayedTape(Block):
-    """The records of a tape. Those of graphs are made where somebody looks at them."""
+    """The records of a tape. Many are made where somebody looks at them.
 
-    records: list[Record]
+    Those are of graphs, and of launches that Python had no part in (see `engine.tape.rows`).
+    """
+
+    _records: list[Record]
+    _rows: list[Any]  # they follow the records
     _captures: Captures
     _overwrites: Overwrites
     _stack: ScopeStack | None
@@ -37,24 +42,56 @@ class ReplayedTape(Block):
     _former: Collection[array]
     loss: array | None
 
-    def __getattr__(self, name: str) -> Any:
-        """The records, made now."""
-        unmade = self.__dict__.get("_unmade") if name == "records" else None
-        if unmade is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        records, replays = unmade
-        made = [*records, *(record for r in replays for record in r.records())]
-        self._set(made)
+    @property
+    def records(self) -> list[Record]:
+        """What was recorded, in order; it grows with what is recorded from then on."""
+        made = self._made()
+        rows.ended(self._rows)
         return made
+
+    @records.setter
+    def records(self, records: list[Record]) -> None:
+        self._set(records)
+        rows.ended(self._rows)
+
+    def _made(self) -> list[Record]:
+        """The records, for a short look: it does not grow with all that is recorded after it."""
+        if rows.has_any(self._rows):
+            rows.make(self._rows, self._records)
+        if self._unmade is not None:
+            records, replays = self._unmade
+            self._set([*records, *(record for r in replays for record in r.records())])
+        return self._records
+
+    def _listed(self) -> list[Any]:
+        """The records, or rows that stand for all of them."""
+        if rows.has_any(self._rows) and not self._records and self._unmade is None:
+            return self._rows
+        return self._made()
 
     def _set(self, records: list[Record]) -> None:
         self._unmade = None
-        self.records = records
+        self._records = records
+        rows.ended(self._rows)
+        self._rows = rows.begun()
+
+    def _add(self, record: Record) -> None:
+        """Puts a record behind all others."""
+        if rows.has_any(self._rows):
+            self._rows.append(record)
+        else:
+            (self._records if self._unmade is None else self._made()).append(record)
+
+    def _append(self, record: Record, seconds: float | None = None) -> None:
+        """The same, and tells those who listen."""
+        if self._captures:
+            self._captures.add(record, self._made(), seconds)
+        self._add(record)
 
     def _count(self) -> int:
         """How many records there are."""
         if self._unmade is None:
-            return len(self.records)
+            return len(self._made())
         records, replays = self._unmade
         return len(records) + sum(r.count for r in replays)
 
@@ -63,8 +100,8 @@ class ReplayedTape(Block):
         if not replay.count:
             return
         if self._unmade is None:
-            self._unmade = (self.records, [])
-            del self.records
+            self._unmade = (self._made(), [])
+            rows.ended(self._rows)
         self._unmade[1].append(replay)
 
     def _verifies(self) -> bool:
@@ -96,7 +133,7 @@ class ReplayedTape(Block):
     def _restored(self) -> Mapping[int, Sequence[Restoration]]:
         """What a backward pass would restore now, by position among the records."""
         found = self._overwrites
-        return found.needed(() if found.are_none() else self.records)
+        return found.needed(() if found.are_none() else self._made())
 
     # ---- what graphs capture: it is there to be looked at, and made anew when the graph runs
 
@@ -111,14 +148,14 @@ class ReplayedTape(Block):
 
     def sketch_launch(self, call: Call, site: Site | None) -> None:
         """Notes a launch that a graph has captured, and that has not run."""
-        self.records.append(record_of(call, site))
+        self._add(record_of(call, site))
 
     def sketch_write(self, dest: array, src: array | None, what: str) -> None:
         """The same for a copy, or for a fill where `src` is None."""
         if src is not None and (dest.requires_grad or src.requires_grad):
-            self.records.append(CopyRecord(dest, src, call_site()))
+            self._add(CopyRecord(dest, src, call_site()))
         elif dest.requires_grad:
-            self.records.append(OverwriteRecord(dest, what, call_site()))
+            self._add(OverwriteRecord(dest, what, call_site()))
 
     def rewinding(self) -> Callable[[], None]:
         """What makes the tape forget all that is recorded from now on."""
@@ -135,7 +172,7 @@ class ReplayedTape(Block):
     def _rewind(self, count: int) -> None:
         self._captures.forget()
         unmade = self._unmade
-        known = self.records if unmade is None or count > len(unmade[0]) else unmade[0]
+        known = self._made() if unmade is None or count > len(unmade[0]) else unmade[0]
         self._set(known[:count])
         self._overwrites = self._overwrites.until(count)
         if self._stack is not None:

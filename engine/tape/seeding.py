@@ -5,7 +5,7 @@ Else it is copied over the gradient first: for large arrays that takes as long a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,17 +27,26 @@ from engine.tape.records import Record
 _FEW = 64  # records: each is asked whether it has anything to say before any adjoint runs
 
 
-def begin(records: list[Record] | None, seeds: Sequence[tuple[array, Any]]) -> list[Record] | None:
+def begin(
+    records: Callable[[], list[Record]] | None, seeds: Sequence[tuple[array, Any]]
+) -> list[Record] | None:
     """Writes cotangents over gradients; gives the records that are left, None for all of them.
 
-    records: those of a pass in which nothing is restored for adjoints, and nobody looks at what
-    they do; None for any other. Raises LaunchError (E206).
+    records: gives those of a pass in which nothing is restored for adjoints, and nobody looks at
+    what they do; None for any other. Raises LaunchError (E206).
     """
-    if records is not None and len(seeds) == 1 and _run_last(records, *seeds[0]):
-        return records[:-1]
+    if records is not None and len(seeds) == 1 and _is_large(seeds[0][1]):
+        known = records()
+        if _run_last(known, *seeds[0]):
+            return known[:-1]
     for a, cotangent in seeds:
         seed(a, cotangent)
     return None
+
+
+def _is_large(cotangent: Any) -> bool:
+    values = cotangent._parts if cotangent.__class__ is array else cotangent
+    return values.__class__ is np.ndarray and values.nbytes >= VAST
 
 
 def _run_last(records: list[Record], a: array, cotangent: Any) -> bool:
@@ -48,7 +57,7 @@ def _run_last(records: list[Record], a: array, cotangent: Any) -> bool:
     """
     values = cotangent._parts if cotangent.__class__ is array else cotangent
     if (
-        values.__class__ is not np.ndarray or values.nbytes < VAST or not 0 < len(records) <= _FEW
+        not 0 < len(records) <= _FEW
         or not a.storage.device.backend.on_host or Guard.made or config.verify_fp
         or faults.watchers or announced()
     ):  # fmt: skip

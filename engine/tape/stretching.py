@@ -22,9 +22,9 @@ def run(record: StretchRecord, results: Values, tape: Tape | None, began: float)
         for a, x in zip(record.outputs, results, strict=True):
             a.assign(x)
         return
-    captures, overwrites, position = tape._captures, tape._overwrites, len(tape.records)
+    captures, overwrites, position = tape._captures, tape._overwrites, tape._count
     if captures:
-        captures.recording(record.inputs, record.arrays, tape.records)
+        captures.recording(record.inputs, record.arrays, tape._made())
     when, captured = config.tape_snapshots, captures.copies(record.name)
     if when != "off" or captured:
         record.take_holds(when == "eager" or captured, mode() != "present")

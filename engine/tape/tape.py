@@ -24,7 +24,7 @@ from engine.runtime.launch import grid
 from engine.runtime.plan import Plan
 from engine.runtime.plan_parts import Call
 from engine.runtime.recording import Written
-from engine.tape import access
+from engine.tape import access, rows
 from engine.tape.backward import check_loss, check_seeds, lying_seeds, run_backward, seed_at_once
 from engine.tape.capture import NOBODY, Captures, Pass, is_capturing
 from engine.tape.gradients import Gradients, clear, gradient_of
@@ -53,7 +53,8 @@ class Tape(ReplayedTape):
     """
 
     def __init__(self) -> None:
-        self.records: list[Record] = []
+        self._records: list[Record] = []
+        self._rows = rows.begun()
         self.loss: array | None = None
         self._stack: ScopeStack | None = None  # once there is a scope
         self._seeded: dict[int, array] = {}
@@ -64,7 +65,7 @@ class Tape(ReplayedTape):
             graph.made(self, self._anew)
 
     def _listeners(self) -> Captures:
-        return Captures(self.records, self) if is_capturing() else NOBODY
+        return Captures(self._made(), self) if is_capturing() else NOBODY
 
     @property
     def _scopes(self) -> ScopeStack:
@@ -76,8 +77,8 @@ class Tape(ReplayedTape):
         """To be called where a block of recording begins."""
         if is_capturing():
             if self._captures is NOBODY:
-                self._captures = Captures(self.records, self, late=True)
-            self._captures.join(self.records)
+                self._captures = Captures(self._made(), self, late=True)
+            self._captures.join(self._made())
 
     # ---- recording
 
@@ -108,8 +109,8 @@ class Tape(ReplayedTape):
         self._token = self._watch = None
 
     def _left(self) -> None:
-        if self._unmade is None or not self._overwrites.are_none():
-            self._overwrites.left(self.records)
+        if not self._overwrites.are_none():
+            self._overwrites.left(self._made())
         if self._captures is not NOBODY and self._captures:
             self._captures.left(self._scopes.scopes, lambda: self.memory)
 
@@ -139,7 +140,7 @@ class Tape(ReplayedTape):
         captured = captures is not NOBODY and bool(captures)
         if captured:
             reads = [values[i] for i in plan.only_read if values[i] is not None]
-            captures.recording(reads, values, self.records)
+            captures.recording(reads, values, self._made())
             began = perf_counter()
         aliased = plan.aliased(values) if plan.pairs else quick.NOBODY
         selection = plan.select(values, aliased)
@@ -147,7 +148,7 @@ class Tape(ReplayedTape):
         self._hold(record, captured)
         if self._verifies():
             access.launched(record)
-        changes = self._overwrites.launched(record, len(self.records))
+        changes = self._overwrites.launched(record, self._count)
         executable = selection.executable
         if not (changes or began):
             came = executable.at_once(dim, values, blob)
@@ -155,7 +156,7 @@ class Tape(ReplayedTape):
                 plan.check_written(values)
                 came = executable.brief(dim, blob)
             if came is NOTHING:  # as nearly all end
-                self.records.append(record)
+                self._add(record)
                 return
             if came is not None:
                 executable.tell(came, dim, partial(self._ran, record, changes, began))
@@ -196,14 +197,14 @@ class Tape(ReplayedTape):
         """Records a copy between arrays of one shape. What it gives is called after it."""
         recorded = dest.requires_grad or src.requires_grad
         if self._captures and recorded:
-            self._captures.recording([src], [dest, src], self.records)
+            self._captures.recording([src], [dest, src], self._made())
         if self._verifies():
             access.copied(dest, src)
-        changes = self._overwrites.writing(dest, "copy", len(self.records), not recorded)
+        changes = self._overwrites.writing(dest, "copy", self._count, not recorded)
         if recorded:
             # Where values come from matters to the warning of values of two times.
             keep = src.requires_grad and mode() != "present" and config.tape_snapshots != "off"
-            keep = keep and not self._overwrites.written(self.records, src)
+            keep = keep and not self._overwrites.written(self._made(), src)
             source = src.storage.hold(src.lo, src.hi) if keep else None
             self._append(CopyRecord(dest, src, call_site(), source))
         return partial(self._overwrites.wrote, changes) if changes else None
@@ -213,7 +214,7 @@ class Tape(ReplayedTape):
         recorded = dest.requires_grad
         if self._verifies():
             access.written(dest, what)
-        changes = self._overwrites.writing(dest, what, len(self.records), not recorded)
+        changes = self._overwrites.writing(dest, what, self._count, not recorded)
         if recorded:
             self._append(OverwriteRecord(dest, what, call_site()))
         return partial(self._overwrites.wrote, changes) if changes else None
@@ -257,7 +258,7 @@ class Tape(ReplayedTape):
         """Records a launch that has run."""
         record = record_of(call, site)
         self._hold(record, bool(self._captures))
-        changes = self._overwrites.launched(record, len(self.records), before=False)
+        changes = self._overwrites.launched(record, self._count, before=False)
         self._append(record)
         self._overwrites.wrote(changes)
 
@@ -308,11 +309,6 @@ class Tape(ReplayedTape):
             raise self._misused("ended tape scope, but scope not present",
                                 help="open one with `record_scope_begin(name)` first")  # fmt: skip
 
-    def _append(self, record: Record, seconds: float | None = None) -> None:
-        if self._captures:
-            self._captures.add(record, self.records, seconds)
-        self.records.append(record)
-
     # ---- backward
 
     def backward(self, loss: array | None = None, grads: Mapping[array, Any] | None = None) -> None:
@@ -353,7 +349,7 @@ class Tape(ReplayedTape):
         if seeded is not None:
             self._seeded[id(seeded)] = seeded
             self._overwrites.mixed = None
-            if self._is_plain() and run_ready(self.records):
+            if self._is_plain() and run_ready(self._listed(), self._made):
                 return
         else:
             all_seeds = [] if grads is None else check_seeds(grads, captured)
@@ -362,23 +358,23 @@ class Tape(ReplayedTape):
             if loss is not None:
                 all_seeds.append((loss, 1.0))
         known = self._unmade is None  # first, since most tapes are recorded where they run
-        restored = self._overwrites.needed(self.records) if known else self._restored()
-        watch = self._captures.watch(self.records) if captured else None
+        restored = self._restored()
+        watch = self._captures.watch(self._made()) if captured else None
         token = recording.active.set(None)
         done = False
         try:
             before: Sequence[Callable[[int], None]] = ()
             if captured:
-                begins = all_seeds or lying_seeds(self.records)
-                run = Pass(self.records, begins, restored, self._overwrites.mixed, call_site())
+                begins = all_seeds or lying_seeds(self._made())
+                run = Pass(self._made(), begins, restored, self._overwrites.mixed, call_site())
                 before = self._captures.ran(run)
             self._seeded.update((id(a), a) for a, _ in all_seeds)
-            left = begin(None if captured or restored or not known else self.records, all_seeds)
+            left = begin(None if captured or restored or not known else self._made, all_seeds)
             if known or restored or captured or not self._replay_backward():
-                run_backward(self.records if left is None else left, restored, before, watch)
+                run_backward(self._made() if left is None else left, restored, before, watch)
             done = True
             if self._verifies():
-                access.forget(self.records)
+                access.forget(self._made())
         finally:
             if captured:
                 self._captures.ended(done)
@@ -431,7 +427,7 @@ class Tape(ReplayedTape):
         from engine.tape.graph.visualize import visualized
 
         return visualized(
-            self.records, self._scopes.scopes, list(self._seeded.values()),
+            self._made(), self._scopes.scopes, list(self._seeded.values()),
             simplify=simplify_graph, hide_readonly=hide_readonly_arrays,
             labels=array_labels, longest=choose_longest_node_name,
             unscoped=ignore_graph_scopes, inputs=track_inputs, outputs=track_outputs,
@@ -442,7 +438,7 @@ class Tape(ReplayedTape):
     @property
     def memory(self) -> MemoryUse:
         """The memory that the tape takes up beside arrays and their gradients."""
-        return memory_of(self.records, self._overwrites.holds)
+        return memory_of(self._made(), self._overwrites.holds)
 
     @property
     def gradients(self) -> dict[Any, Any]:
@@ -469,9 +465,10 @@ class Tape(ReplayedTape):
             return
         replays = () if self._unmade is None else self._replays()
         if replays:
-            clear((), [a for r in replays for a in (*r.piece.arrays, *self._seeded.values())])
+            more = [a for r in replays for a in (*r.piece.arrays, *self._seeded.values())]
+            clear([], more, list)
         else:
-            clear(self.records, self._seeded.values())
+            clear(self._listed(), self._seeded.values(), self._made)
 
     def reset(self) -> None:
         """Forgets all records and scopes, and sets the gradients to zero."""
@@ -480,7 +477,7 @@ class Tape(ReplayedTape):
         bypassed.discard(self)
         self.zero()
         if self._verifies():
-            access.forget(self.records)
+            access.forget(self._made())
         self._captures.forget()
         self._former = WeakSet((*self._former, *self._arrays()))
         self._set([])
@@ -490,7 +487,7 @@ class Tape(ReplayedTape):
         self.loss = None
 
     def _arrays(self) -> list[array]:
-        found = {id(a): a for r in self.records for a in r.arrays}
+        found = {id(a): a for r in self._made() for a in r.arrays}
         return list((found | self._seeded).values())
 
     def _misused(self, message: str, help: str = "") -> TapeError:

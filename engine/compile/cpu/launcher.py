@@ -72,7 +72,7 @@ class Functions(NamedTuple):
     clear: Callable[[Any], bool | None]
     many: Callable[[int, int, int, int], bytes | bool]
     whole: Callable[..., list[Any] | Literal[True] | None]
-    back_all: Callable[[Sequence[Any], int], bytes | bool | int | None]
+    back_all: Callable[..., bytes | bool | int | None]
     cleared: Callable[[Any, Sequence[Any]], list[Any] | None]
     seeded: Callable[[Any, Any], bool | None]
     zeros: Callable[[dict[tuple[int, ...], Any], Any, Any, bool], Any]
@@ -83,6 +83,7 @@ class Functions(NamedTuple):
     are_free: Callable[[int], bool | None]
     ask_same: Callable[[int], bool | None]
     have_same: Callable[[int], bool | None]
+    made: Callable[[list[Any], list[Any]], bool | None]
     call: Callable[..., Any]
     command: Callable[..., Any]
     fill: int

@@ -91,8 +91,13 @@ class Run:
             wp.launch(total, dim=N, inputs=[b], outputs=[self.loss])
 
     def other(self) -> None:
-        kind, a, b = self.random.integers(10), self.one(), self.one()
-        if kind == 0:
+        kind, a, b = self.random.integers(12), self.one(), self.one()
+        tape = self.tapes[int(self.random.integers(len(self.tapes)))]
+        if kind == 10:
+            self.trace.append((tape.memory, len(tape.gradients)))
+        elif kind == 11:
+            (tape.reset if self.random.random() < 0.5 else tape.zero)()
+        elif kind == 0:
             a.zero_()
         elif kind == 1:
             wp.copy(a, b, count=N)
@@ -153,7 +158,8 @@ class Run:
         self.trace.append([a.storage.version for a in everything])
         self.trace.append([None if g is None else g.storage.version for g in grads])
         homes = {id(a.storage): k for k, a in enumerate(everything)}
-        for tape in self.tapes[-2:]:
+        # Not at all of them: what has been looked at is kept in another way.
+        for tape in self.tapes[-2:] if self.random.random() < 0.4 else ():
             seen = record(tape)
             offsets = [
                 [(p - a.ptr) for p in r[2] for a in everything[:1]] and len(r[2]) for r in seen

@@ -103,8 +103,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     came: list[Any] = []
     back_all = NATIVE.back_all
 
-    def call(records: Sequence[Any], number: int) -> Any:
-        came.append(back_all(records, number))
+    def call(records: Sequence[Any], *number: int) -> Any:
+        came.append(back_all(records, *number))
         return came[-1]
 
     functions = NATIVE._replace(back_all=call)

@@ -1,8 +1,7 @@
 // Gradients: set to zero, or to cotangents that a backward pass begins with.
 #pragma once
-#include <stdlib.h>
-
 #include "fresh.h"
+#include "launches.h"
 
 namespace {
 
@@ -87,12 +86,10 @@ object* gradient(object* a) {
     return slot(a, A_ORIGIN) == py.none && slot(a, A_SHARED) == py.none ? g : nullptr;
 }
 
-// Whether the gradients of what a record's kernel takes are among `to` now.
-bool gather(object* record, const recipe_t& r, each_t& to, int64_t most) {
-    object* const values = slot(record, R_VALUES);
-    if (type_of(values) != py.list_type || py.list_size(values) != r.count) return false;
+// Whether the gradients of what a kernel takes are among `to` now.
+bool gather(object* const* values, const recipe_t& r, each_t& to, int64_t most) {
     for (int64_t k = 0; k < r.bits[0]; ++k) {
-        object* const a = py.list_item(values, r.bits[1 + 2 * k]);
+        object* const a = values[r.bits[1 + 2 * k]];
         object* const g = a == py.none ? a : gradient(a);
         if (!g) return false;
         if (g == py.none || to.has(g)) continue;
@@ -102,28 +99,20 @@ bool gather(object* record, const recipe_t& r, each_t& to, int64_t most) {
     return true;
 }
 
-// cleared(records, more): sets the gradients of arrays of records to zero. None where nothing has
-// happened, else a list of those arrays of `more` that Python has to look at.
+// cleared(launches, more): sets the gradients of arrays of records or rows to zero. None where
+// nothing has happened, else a list of those arrays of `more` that Python has to look at.
 object* cleared(object*, object* const* given, int64_t n) {
     if (n != 2 || !py.record_type || type_of(given[0]) != py.list_type) return nothing();
-    object* const records = given[0];
     world_t w;
     if (!w.look() || !is_none(py.active)) return nothing();
-    const int64_t all = py.list_size(records);
-    recipes_t recipes;
+    launches_t launches(false);
+    if (!launches.take(given[0], py.list_size(given[0]))) return nothing();
     int64_t most = 0;
-    for (int64_t k = 0; k < all; ++k) {
-        object* const record = py.list_item(records, k);
-        if (type_of(record) != py.record_type) return nothing();
-        const recipe_t* const r = recipes.of(record);
-        if (!r) return nothing();
-        most += r->bits[0];
-    }
+    for (int64_t k = 0; k < launches.count; ++k) most += launches.of[k].recipe->bits[0];
     each_t grads(most);
     if (!grads.made()) return nothing();
-    for (int64_t k = 0; k < all; ++k) {
-        object* const record = py.list_item(records, k);
-        if (!gather(record, *recipes.of(record), grads, most)) return nothing();
+    for (int64_t k = 0; k < launches.count; ++k) {
+        if (!gather(launches.values(k), *launches.of[k].recipe, grads, most)) return nothing();
     }
     object* rest = length(given[1]) < 0 ? nullptr : py.list(0);
     if (!rest) return nothing();

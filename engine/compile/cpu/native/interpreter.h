@@ -39,6 +39,7 @@ struct python_t {
     object* (*list)(int64_t);
     int (*list_set)(object*, int64_t, object*);  // takes the object
     int (*list_add)(object*, object*);
+    int (*list_put)(object*, int64_t, int64_t, object*);  // in the place of some; null for nothing
     int64_t (*tuple_size)(object*);
     object* (*tuple_item)(object*, int64_t);  // borrowed
     object* (*tuple)(int64_t);
@@ -84,7 +85,7 @@ struct python_t {
     object *array, *plain_kind, *brief_type, *storage_type, *hold_type, *chunk_type, *record_type,
         *tape_type, *kernel_type, *plan_type, *command_type;
     object *announce, *hold_on, *requires, *recipe, *options, *module, *enabled, *captures,
-        *records, *overwrites;
+        *records, *rows, *overwrites;
     object *print_launches, *verify_fp, *device, *stack_limit, *journal_limit, *backward, *access,
         *kept, *restores, *snapshots, *lazy, *snapshot_limit,
         *least, *finish;

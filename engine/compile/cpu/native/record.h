@@ -2,7 +2,7 @@
 // said of them.
 #pragma once
 #include "hold.h"
-#include "world.h"
+#include "launches.h"
 
 namespace {
 
@@ -103,21 +103,22 @@ struct launch_t {
         return out;
     }
 
-    // True where a kernel left nothing; else what it left in its launch structure, and the record,
-    // or without one the values.
-    object* run(const run_t& way, object* record) {
-        eng_launch state;
+    // Runs the kernel; whether it left nothing.
+    bool is_quiet(const run_t& way, eng_launch& state) {
         memcpy(args + size, way.bound, way.bound_size);
-        const bool quiet = runs(way, args, state);
-        if (quiet) return yes();
-        object* out = py.list(2);
-        object* left = out ? as_bytes(state) : nullptr;
-        object* more = !left ? nullptr : record ? (keep(record), record) : all_values();
-        if (left) py.list_set(out, 0, left);
-        if (more) {
+        return runs(way, args, state);
+    }
+
+    // What a kernel left in its launch structure, and more, which it takes.
+    static object* left(const eng_launch& state, object* more) {
+        object* out = more ? py.list(2) : nullptr;
+        object* bytes = out ? as_bytes(state) : nullptr;
+        if (bytes) {
+            py.list_set(out, 0, bytes);
             py.list_set(out, 1, more);
             return out;
         }
+        if (more) drop(more);
         if (out) drop(out);
         return nullptr;
     }
@@ -127,7 +128,9 @@ struct launch_t {
 object* unrecorded(launch_t& l, const world_t& w) {
     const way_t way(l.r.forward, l.dim, w);
     if (!l.fits(way) || !l.may_write_all()) return nothing();
-    return l.announce_all() ? l.run(*way.run, nullptr) : nullptr;
+    if (!l.announce_all()) return nullptr;
+    eng_launch state;
+    return l.is_quiet(*way.run, state) ? yes() : l.left(state, l.all_values());
 }
 
 // Whether addresses of two arrays meet.
@@ -136,10 +139,10 @@ bool meet(object* a, object* b) {
 }
 
 struct tape_t {
-    object *captures = nullptr, *records = nullptr, *overwrites = nullptr, *read = nullptr;
+    object *captures = nullptr, *rows = nullptr, *overwrites = nullptr, *read = nullptr;
 
     ~tape_t() {
-        object* const parts[] = {captures, records, overwrites};
+        object* const parts[] = {captures, rows, overwrites};
         for (object* o : parts) if (o) drop(o);
     }
 
@@ -148,10 +151,10 @@ struct tape_t {
         if (type_of(tape) != py.tape_type || !settings.for_tapes()) return false;
         captures = py.get(tape, py.captures);
         if (captures != py.nobody) return false;
-        records = py.get(tape, py.records);
-        overwrites = records ? py.get(tape, py.overwrites) : nullptr;
+        rows = py.get(tape, py.rows);
+        overwrites = rows ? py.get(tape, py.overwrites) : nullptr;
         read = overwrites ? slot(overwrites, O_READ) : nullptr;
-        return read && type_of(records) == py.list_type;
+        return read && type_of(rows) == py.list_type && are_rows(rows);
     }
 
     // Whether a launch overwrites nothing that is read again, and what it reads is no more of a
@@ -189,40 +192,89 @@ struct tape_t {
     }
 };
 
-// A record of a launch, with holds on what its inputs contain; null where memory ran out.
-object* record_of(const launch_t& l, object* selection) {
+// What a tape keeps of a launch, as a row has it, with holds on what its inputs contain.
+struct kept_row_t {
+    kept_t<W_VALUES + 2 * VALUES> parts;
+    const recipe_t& r;
+
+    explicit kept_row_t(const recipe_t& recipe) : r(recipe) {}
+
+    // False where there was an error.
+    bool take(const launch_t& l, object* selection) {
+        object* made[] = {
+            py.bytes(reinterpret_cast<const char*>(l.args), l.size), py.from_long(l.inputs),
+            l.place ? (keep(l.place), l.place) : site(l.depth),
+        };
+        bool whole = true;
+        for (object* o : made) whole = whole && o;
+        object* const own[] = {r.plan, l.dim, made[0], made[1], made[2], selection};
+        for (object* o : own) if (o) parts.add(o);
+        for (object* o : made) if (o) drop(o);
+        for (int64_t k = 0; k < r.count; ++k) parts.add(l.values[k]);
+        for (int64_t k = 0; whole && k < r.held[0]; ++k) {
+            object* hold = held(l.values[r.held[1 + k]]);
+            whole = hold != nullptr;
+            if (hold) parts.add(hold), drop(hold);
+        }
+        return whole;
+    }
+
+    // Puts it behind others: all of it, or nothing.
+    bool append(object* rows) const {
+        const int64_t before = py.list_size(rows);
+        for (int64_t k = 0; k < parts.count; ++k) {
+            if (py.list_add(rows, parts.all[k]) == 0) continue;
+            py.list_put(rows, before, before + k, nullptr);
+            return false;
+        }
+        return true;
+    }
+};
+
+// The record that a row stands for; null where memory ran out.
+object* record_of(const recipe_t& r, object* const* row) {
     object* out = py.make(py.record_type, 0);
-    if (!out) return nullptr;
-    share(out, R_PLAN, l.r.plan);
-    share(out, R_DIM, l.dim);
-    share(out, R_ALIASED, py.nowhere);
-    share(out, R_SELECTION, selection);
-    share(out, R_JOURNAL, py.none);
-    share(out, R_STACK, py.zero);
-    object* parts[] = {
-        l.all_values(), py.bytes(reinterpret_cast<const char*>(l.args), l.size),
-        py.from_long(l.inputs), l.place ? (keep(l.place), l.place) : site(l.depth),
-        py.list(l.r.held[0]),
-    };
-    const place places[] = {R_VALUES, R_BLOB, R_INPUTS, R_SITE, R_HELD};
-    bool whole = true;
-    for (int k = 0; k < 5; ++k) {
-        whole = whole && parts[k];
-        if (parts[k]) set(out, places[k], parts[k]);
+    object *values = out ? py.list(r.count) : nullptr, *holds = values ? py.list(r.held[0]) : nullptr;
+    if (!holds) {
+        if (values) drop(values);
+        if (out) drop(out);
+        return nullptr;
+    }
+    for (int64_t k = 0; k < r.count; ++k) {
+        keep(row[W_VALUES + k]);
+        py.list_set(values, k, row[W_VALUES + k]);
     }
     bool leads = false;  // anywhere: holds on memory of the engine's own do not, as `held` says
-    for (int64_t k = 0; whole && k < l.r.held[0]; ++k) {
-        object* const a = l.values[l.r.held[1 + k]];
-        object* const s = slot(a, A_STORAGE);
+    for (int64_t k = 0; k < r.held[0]; ++k) {
+        object* const s = slot(row[W_VALUES + r.held[1 + k]], A_STORAGE);
         leads = leads || slot(s, S_EXTERNAL) != py.no || slot(s, S_KEPT) != py.none;
-        object* hold = held(a);
-        whole = hold != nullptr;
-        if (hold) py.list_set(parts[4], k, hold);
+        keep(row[W_VALUES + r.count + k]);
+        py.list_set(holds, k, row[W_VALUES + r.count + k]);
     }
-    if (whole && !leads) py.no_cycle(parts[4]);
-    if (whole) return out;
-    drop(out);
-    return nullptr;
+    if (!leads) py.no_cycle(holds);
+    share(out, R_PLAN, row[W_PLAN]);
+    share(out, R_DIM, row[W_DIM]);
+    share(out, R_BLOB, row[W_BLOB]);
+    share(out, R_INPUTS, row[W_INPUTS]);
+    share(out, R_SITE, row[W_SITE]);
+    share(out, R_SELECTION, row[W_SELECTION]);
+    share(out, R_ALIASED, py.nowhere);
+    share(out, R_JOURNAL, py.none);
+    share(out, R_STACK, py.zero);
+    set(out, R_VALUES, values);
+    set(out, R_HELD, holds);
+    return out;
+}
+
+// Puts a launch on a tape that has run: as a row, or where somebody has looked, as a record.
+bool put(object* tape, const tape_t& t, const kept_row_t& row) {
+    if (py.list_item(t.rows, 0) == py.yes) return row.append(t.rows);
+    object* record = record_of(row.r, row.parts.all);
+    object* records = record ? py.get(tape, py.records) : nullptr;
+    const bool done = records && py.list_add(records, record) == 0;
+    if (records) drop(records);
+    if (record) drop(record);
+    return done;
 }
 
 // One that is recorded: what it left comes with the record, which is not on the tape then.
@@ -237,16 +289,48 @@ object* recorded(launch_t& l, const world_t& w, object* tape) {
     const way_t way(executable, l.dim, w);
     if (!l.fits(way) || !l.may_write_all()) return nothing();
     if (!t.suits(l, slot(selection, N_WATCHED))) return nothing();
-    object* record = record_of(l, selection);
-    if (!record) return nullptr;
-    object* out = t.note(l, slot(selection, N_WATCHED)) && l.announce_all()
-        ? l.run(*way.run, record) : nullptr;
-    if (out == py.yes && py.list_add(t.records, record) != 0) {
-        drop(out);
-        out = nullptr;
+    kept_row_t row(l.r);
+    if (!row.take(l, selection)) return nullptr;
+    if (!t.note(l, slot(selection, N_WATCHED)) || !l.announce_all()) return nullptr;
+    eng_launch state;
+    if (!l.is_quiet(*way.run, state)) {
+        object* record = record_of(l.r, row.parts.all);
+        return record ? l.left(state, record) : nullptr;
     }
-    drop(record);
-    return out;
+    return put(tape, t, row) ? yes() : nullptr;
+}
+
+// made(rows, records): makes the records that rows stand for, behind others. True.
+object* made(object*, object* const* given, int64_t n) {
+    if (n != 2 || type_of(given[0]) != py.list_type || !are_rows(given[0])) return nothing();
+    object* const rows = given[0];
+    for (;;) {
+        many_t row(true);
+        object* out = py.list(0);
+        bool whole = out != nullptr;
+        const int64_t size = py.list_size(rows);
+        for (int64_t k = 1; whole && k < size; ++k) whole = row.add(py.list_item(rows, k));
+        for (int64_t k = 0; whole && k < row.count;) {
+            object* o = row.all[k];
+            const bool plan = type_of(o) == py.plan_type;
+            const recipe_t* const r = plan ? words<recipe_t>(slot(o, P_RECIPE)) : nullptr;
+            object* record = r ? record_of(*r, row.all + k) : (keep(o), o);
+            whole = record && py.list_add(out, record) == 0;
+            if (record) drop(record);
+            k += r ? length_of(*r) : 1;
+        }
+        // What is made may have the collector run anything, other threads included.
+        bool same = whole && py.list_size(rows) >= size;
+        for (int64_t k = 1; same && k < size; ++k) same = py.list_item(rows, k) == row.all[k - 1];
+        if (same) {
+            const int64_t end = py.list_size(given[1]);
+            whole = py.list_put(given[1], end, end, out) == 0;
+            if (whole) whole = py.list_put(rows, 1, size, nullptr) == 0;
+        }
+        if (out) drop(out);
+        if (!whole) return py.error() ? nullptr : (py.raise(py.no_memory), nullptr);
+        if (same) return yes();
+    }
 }
 
 // A grid as Python's short way takes it; null for others. The caller drops it.

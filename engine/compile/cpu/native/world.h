@@ -154,15 +154,15 @@ struct recipe_t {
     const int64_t *writes, *pairs, *bits, *held;  // each begins with how many there are
 };
 
-// The recipes of records: that of the last plan is mostly that of the next one.
+// The recipes of plans: that of the last launch is mostly that of the next one.
 struct recipes_t {
     object* plan = nullptr;
     const recipe_t* known = nullptr;
 
     // Null where there is none.
-    const recipe_t* of(object* record) {
-        if (slot(record, R_PLAN) == plan) return known;
-        plan = slot(record, R_PLAN);
+    const recipe_t* of(object* of) {
+        if (of == plan) return known;
+        plan = of;
         object* found = py.get(plan, py.recipe);
         known = found && type_of(found) == py.integer ? words<recipe_t>(found) : nullptr;
         if (found) drop(found);

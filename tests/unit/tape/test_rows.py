@@ -1,0 +1,244 @@
+"""Launches that a tape keeps as rows of one list, against records of each."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.compile.cpu import schedule
+from engine.tape import rows
+from tests.unit.runtime.sequences import ONE_CALL, add, record, step
+from tests.unit.runtime.test_short_launches import in_place, made, scale, total, turns, way
+
+pytestmark = ONE_CALL
+
+N = 5
+
+
+@pytest.fixture(autouse=True)
+def native(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(schedule, "LEAST", 400_000)  # also under --parts
+    with way(monkeypatch, "native"):
+        for kernel in (scale, total, turns, in_place, add, step):
+            kernel.forget()
+        for _ in range(4):  # until nothing is to be compiled
+            program = Program(0)
+            program.launches(6)
+            program.tape.backward(program.loss)
+        yield
+
+
+class Program:
+    """Launches on one tape, with all that may come between them."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.arrays = [made(N) for _ in range(6)]
+        self.loss = wp.zeros(1, dtype=float, requires_grad=True)
+        self.tape = wp.Tape()
+        self.trace: list[Any] = []
+
+    def one(self) -> Any:
+        return self.arrays[int(self.random.integers(len(self.arrays)))]
+
+    def launches(self, count: int) -> None:
+        with self.tape:
+            for k in range(count):
+                x, y = self.one(), self.one()
+                match k % 3 if count == 6 else int(self.random.integers(5)):
+                    case 0:
+                        wp.launch(scale, N, [x, y, 0.5])
+                    case 1:
+                        wp.launch(turns, N, [x, y, 3])
+                    case 2:
+                        wp.launch(total, N, [x], [self.loss])
+                    case 3:
+                        wp.launch(step, N, [x, y, 0.1], [made(N), made(N)])
+                    case _:
+                        wp.launch(in_place, N, [x])  # it saves what it overwrites
+
+    def between(self) -> None:
+        match int(self.random.integers(9)):
+            case 0:
+                with self.tape:
+                    wp.copy(self.one(), self.one())
+            case 1:
+                with self.tape:
+                    self.one().zero_()
+            case 2:
+                self.trace.append(self.tape.memory)
+            case 3:
+                self.trace.append(len(self.tape.gradients))
+            case 4:
+                self.tape.zero()
+            case 5:
+                self.tape.reset()
+            case 6:
+                with self.tape, wp.ScopedTimer("t", print=False):
+                    self.tape.record_scope_begin("scope")
+                    wp.launch(scale, N, [self.arrays[0], self.arrays[1], 2.0])
+                    self.tape.record_scope_end()
+                    self.trace.append([m[0] for m in self.tape.scopes])
+            case 7:
+                with self.tape:
+                    self.tape.record_func(lambda: None, [self.arrays[0]])
+            case _:
+                self.trace.append(len(self.tape.visualize().splitlines()))
+
+    def run(self) -> list[Any]:
+        for _ in range(8):
+            self.launches(int(self.random.integers(5)))
+            self.between()
+            if self.random.random() < 0.5:
+                self.tape.backward(self.loss)
+                self.trace += [None if a.grad is None else a.grad.numpy().tobytes()
+                               for a in self.arrays]  # fmt: skip
+                self.trace.append(self.tape.memory)
+        # Addresses are of each run.
+        self.trace.append(
+            [(*r[:2], len(r[2]), len(r[3]), *r[4:5], *r[6:]) for r in record(self.tape)]
+        )
+        return self.trace
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(1, 31))
+def test_the_same_as_records(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Program(seed).run()
+    with monkeypatch.context() as m:
+        m.setattr(rows, "begun", lambda: [False])
+        assert Program(seed).run() == found
+
+
+def test_launches_are_no_objects_of_their_own() -> None:
+    x, y, cotangent, tape = made(N), made(N), made(N), wp.Tape()
+    x.grad.zero_()
+    y.grad.zero_()
+    gc.collect()
+    before = len(gc.get_objects())
+    with tape:
+        for _ in range(1000):
+            wp.launch(scale, N, [x, y, 2.0])
+    assert len(gc.get_objects()) < before + 20
+    tape.backward(grads={y: cotangent})
+    tape.zero()
+    assert len(gc.get_objects()) < before + 20
+    assert len(tape.records) == 1000
+    assert len(gc.get_objects()) > before + 1000
+
+
+def test_who_has_the_records_sees_them_grow() -> None:
+    program = Program(2)
+    program.launches(6)
+    known = program.tape.records
+    program.launches(6)
+    assert len(known) == 12
+    assert known is program.tape.records is program.tape.launches
+    program.tape.reset()
+    assert program.tape.records == []
+    program.launches(6)
+    assert (len(known), len(program.tape.records)) == (12, 6)
+
+
+def test_records_may_be_set_and_forgotten() -> None:
+    program = Program(3)
+    program.launches(6)
+    kept = program.tape.records[:2]
+    program.tape.records = kept
+    program.launches(6)
+    assert len(program.tape.records) == len(kept) == 8
+    program.tape.records.clear()
+    program.launches(6)
+    assert len(program.tape.records) == 6
+
+
+def test_each_record_is_made_once() -> None:
+    program = Program(4)
+    program.launches(6)
+    assert program.tape.memory == program.tape.memory
+    first = program.tape.records[0]
+    program.tape.backward(program.loss)
+    assert program.tape.records[0] is first
+    assert len(program.tape.records) == 6
+
+
+def test_what_they_hold_lives_as_long_as_they_do() -> None:
+    tape = wp.Tape()
+    with tape:
+        x, y = made(N), made(N)
+        wp.launch(scale, N, [x, y, 1.0])
+    before = x.numpy().copy()
+    x.fill_(7.0)  # off the tape: the record knows what it read
+    seen = weakref.ref(x)
+    del x, y
+    gc.collect()
+    assert seen() is not None
+    assert np.array_equal(tape.records[0].inputs_at_record()[0], before)
+    tape.reset()
+    gc.collect()
+    assert seen() is None
+
+
+def test_saved_values_of_some_are_counted() -> None:
+    """An adjoint that saves values in its stack leaves something, so that Python has to look."""
+    x, y, loss, tape = made(N), made(N), wp.zeros(1, dtype=float, requires_grad=True), wp.Tape()
+    with tape:
+        wp.launch(scale, N, [x, y, 0.5])
+        wp.launch(turns, N, [x, y, 30])
+        wp.launch(total, N, [y], [loss])
+    for _ in range(3):
+        tape.backward(loss)
+    assert tape.memory.stack == max(r.stack_bytes for r in tape.records)
+
+
+@pytest.mark.parametrize("others", [1, 3])
+def test_threads_may_look_while_it_records(others: int) -> None:
+    program, done, wrong = Program(5), threading.Event(), []
+    x, y = program.arrays[:2]
+
+    def look() -> None:
+        while not done.is_set():
+            found = program.tape._made()[:]
+            blobs = [r.values[2] for r in found]
+            if blobs != sorted(blobs):
+                wrong.append(blobs)
+
+    threads = [threading.Thread(target=look) for _ in range(others)]
+    for t in threads:
+        t.start()
+    with program.tape:
+        for k in range(3000):
+            wp.launch(scale, N, [x, y, float(k)])
+    done.set()
+    for t in threads:
+        t.join()
+    assert not wrong
+    assert [r.values[2] for r in program.tape.records] == [float(k) for k in range(3000)]
+
+
+@pytest.mark.parametrize("forget", [wp.Tape.reset, lambda tape: tape.records.clear()])
+def test_others_may_forget_them_meanwhile(forget: Callable[[wp.Tape], object]) -> None:
+    program, done = Program(6), threading.Event()
+    x, y = program.arrays[:2]
+
+    def drop() -> None:
+        while not done.is_set():
+            forget(program.tape)
+
+    thread = threading.Thread(target=drop)
+    thread.start()
+    for _ in range(200):
+        with program.tape:
+            for _ in range(10):
+                wp.launch(scale, N, [x, y, 1.0])
+        program.tape.backward(grads={y: x})
+    done.set()
+    thread.join()
+    assert len(program.tape.records) <= 2000
