@@ -20,9 +20,9 @@ from engine.runtime.leaves import without_integers
 from engine.runtime.recording import bystanders, reading
 from engine.runtime.transfer import VAST, check_writable
 from engine.tape.gradients import one_of
-from engine.tape.launch_record import run_ready
 from engine.tape.records import FuncRecord, LaunchRecord, Record
 from engine.tape.restoration import Restoration
+from engine.tape.rows import run_ready
 
 
 def seed_error(message: str, *notes: str, help: str = "") -> TapeError:

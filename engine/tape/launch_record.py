@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,6 @@ from engine.runtime.plan_parts import Selection
 from engine.runtime.storage import Glance, Hold, announced
 from engine.tape.record import OFF, Record
 from engine.tape.restoration import Restoration, contents
-from engine.tape.rows import are_rows
 
 if TYPE_CHECKING:
     from engine.ad.threads import Classes
@@ -452,42 +451,6 @@ class LaunchRecord(Record):
         finally:
             for a, before in zip(changed, kept, strict=True):
                 a._parts[...] = before
-
-
-def run_ready(listed: list[Any], made: Callable[[], list[Any]]) -> bool:
-    """Runs all launches backward, in few calls of compiled code; False where nothing has run.
-
-    It has where all of them are as `is_ready` says. listed: their records, or rows that stand for
-    these. made: gives the records.
-    """
-    functions = quick.functions()
-    if functions is None:
-        return False
-    records = None if are_rows(listed) else listed[:]  # other threads may forget them
-    came = functions.back_all(listed if records is None else records)
-    if came is None or came is True:
-        return came is True
-    if records is None:
-        records = made()[:]
-    number = 0
-    while came is not True:
-        if came is not None:
-            number = came if isinstance(came, int) else int.from_bytes(came[:8], "little")
-        if number >= len(records):
-            break  # they are forgotten
-        r = records[number]
-        if came is None:
-            r.backward()
-        elif isinstance(came, int):
-            r.run_ready()
-        else:
-            adjoint = r.selection.adjoint
-            assert adjoint is not None
-            outcome = adjoint.left(r.dim, r.values, r.blob, came[8:])
-            r.stack_bytes = adjoint.tell(outcome, r.dim).stack_bytes
-        number -= 1
-        came = functions.back_all(records, number) if number >= 0 else True
-    return True
 
 
 def _no_second_derivative(kernel: str, adjoint: Function) -> KernelError:

@@ -11,6 +11,7 @@ has to grow from then on. Records of other things stand between the rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from engine.runtime import quick
@@ -40,3 +41,39 @@ def make(rows: list[Any], records: list[Any]) -> None:
     functions = quick.functions()
     assert functions is not None  # they have made the rows
     functions.made(rows, records)
+
+
+def run_ready(listed: list[Any], made: Callable[[], list[Any]]) -> bool:
+    """Runs all launches backward, in few calls of compiled code; False where nothing has run.
+
+    It has where all of them are as `is_ready` says. listed: their records, or rows that stand for
+    these. made: gives the records.
+    """
+    functions = quick.functions()
+    if functions is None:
+        return False
+    records = None if are_rows(listed) else listed[:]  # other threads may forget them
+    came = functions.back_all(listed if records is None else records)
+    if came is None or came is True:
+        return came is True
+    if records is None:
+        records = made()[:]
+    number = 0
+    while came is not True:
+        if came is not None:
+            number = came if isinstance(came, int) else int.from_bytes(came[:8], "little")
+        if number >= len(records):
+            break  # they are forgotten
+        r = records[number]
+        if came is None:
+            r.backward()
+        elif isinstance(came, int):
+            r.run_ready()
+        else:
+            adjoint = r.selection.adjoint
+            assert adjoint is not None
+            outcome = adjoint.left(r.dim, r.values, r.blob, came[8:])
+            r.stack_bytes = adjoint.tell(outcome, r.dim).stack_bytes
+        number -= 1
+        came = functions.back_all(records, number) if number >= 0 else True
+    return True

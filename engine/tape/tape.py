@@ -28,12 +28,12 @@ from engine.tape import access, rows
 from engine.tape.backward import check_loss, check_seeds, lying_seeds, run_backward, seed_at_once
 from engine.tape.capture import NOBODY, Captures, Pass, is_capturing
 from engine.tape.gradients import Gradients, clear, gradient_of
-from engine.tape.launch_record import run_ready
 from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.overwrites import Overwrites, mode
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
 from engine.tape.replayed import ReplayedTape, record_of
 from engine.tape.restoration import Change
+from engine.tape.rows import run_ready
 from engine.tape.scopes import Marker, ScopeStack
 from engine.tape.seeding import begin
 

@@ -59,7 +59,8 @@ class Program:
 def record(tape: wp.Tape) -> list[Any]:
     return [
         (r.name, r.site and r.site.line, [a.ptr for a in r.arrays], [a.ptr for a in r.written])
-        + ((r.dim, r.blob, r.input_count, sorted(r.wrt), sorted(r.holds), r.lost, r.stack_bytes, r.journal_bytes,
+        + ((r.dim, r.blob, r.input_count, sorted(r.wrt), sorted(r.holds), r.lost, r.stack_bytes,
+            r.journal_bytes,
             [x.tobytes() if isinstance(x, np.ndarray) else x for x in r.inputs_at_record()])
            if isinstance(r, LaunchRecord) else ())
         for r in tape.records

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cpu import schedule
 from engine.tape import rows
 from tests.unit.runtime.sequences import ONE_CALL, add, record, step
-from tests.unit.runtime.test_short_launches import in_place, made, scale, total, turns, way
+from tests.unit.runtime.test_short_launches import in_place, made, scale, total, turns
+from tests.unit.tape.unseen_sequences import quiet
 
 pytestmark = ONE_CALL
 
@@ -24,8 +24,7 @@ N = 5
 
 @pytest.fixture(autouse=True)
 def native(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(schedule, "LEAST", 400_000)  # also under --parts
-    with way(monkeypatch, "native"):
+    with quiet(monkeypatch):
         for kernel in (scale, total, turns, in_place, add, step):
             kernel.forget()
         for _ in range(4):  # until nothing is to be compiled
