@@ -14,9 +14,10 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from engine import hooks
+from engine.classes import NamedTuple
 from engine.compile.cpu import CPU
 from engine.compile.cpu.table import table
 from engine.diagnostics import EngineError
