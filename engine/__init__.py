@@ -206,6 +206,22 @@ def _prepare() -> None:
     """Loads what launches need."""
     hooks.prepare = _nothing
     importlib.import_module("engine.ready")
+    _expect("kernels")
+
+
+def _prepare_gradients() -> None:
+    hooks.prepare_gradients = _nothing
+    _expect("gradients")
+
+
+_there: set[str] = set()
+
+
+def _expect(what: str) -> None:
+    """Loads tapes once there is all that is put on them."""
+    _there.add(what)
+    if len(_there) == 2:
+        importlib.import_module("engine.tape.tape")
 
 
 def _nothing() -> None:
@@ -226,6 +242,7 @@ hooks.instantiate = _instantiate
 hooks.adapter = _adapter
 hooks.product = _product
 hooks.prepare = _prepare
+hooks.prepare_gradients = _prepare_gradients
 hooks.faster = _faster
 
 

@@ -13,16 +13,37 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["dataclass"]
+__all__ = ["NamedTuple", "Protocol", "dataclass"]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
+    from typing import NamedTuple as NamedTuple
+    from typing import Protocol as Protocol
 else:
+
+    class Protocol:
+        """What a class has to look like: for type checkers alone, which nobody asks at run time."""
+
+    class _Named(type):
+        def __new__(cls, name: str, bases: tuple[type, ...], own: dict[str, Any]) -> type:
+            if not bases:
+                return type.__new__(cls, name, bases, own)
+            kinds = own.pop("__annotations__", {})
+            defaults = [own.pop(n) for n in kinds if n in own]
+            made = namedtuple(name, kinds, defaults=defaults, module=own.pop("__module__"))
+            made.__annotations__ = kinds
+            for key, value in own.items():
+                setattr(made, key, value)
+            return made
+
+    class NamedTuple(metaclass=_Named):
+        """As that of `typing`, which compiles the text of every annotation, to no end here."""
 
     def dataclass(
         cls: type | None = None,
@@ -77,15 +98,15 @@ def _made(cls: Any, options: _Options) -> type:
     if "__match_args__" not in own:
         cls.__match_args__ = _MatchArgs(cls)  # type: ignore[misc]
     if "__init__" not in own:
-        cls.__init__ = _late(cls, "__init__", _init)
+        cls.__init__ = _Late(cls, "__init__", _init)
     if options.repr and "__repr__" not in own:
         cls.__repr__ = _repr
     if options.eq:
         if "__eq__" not in own:
-            cls.__eq__ = _late(cls, "__eq__", _eq)
+            cls.__eq__ = _Late(cls, "__eq__", _eq)
         # Python itself puts None there for a class with `__eq__`.
         if own.get("__hash__") is None and ("__eq__" in own or "__hash__" not in own):
-            cls.__hash__ = _late(cls, "__hash__", _hash) if options.frozen else None
+            cls.__hash__ = _Late(cls, "__hash__", _hash) if options.frozen else None
     if options.frozen:
         for name in ("__setattr__", "__delattr__"):
             if name in own:
@@ -158,23 +179,27 @@ class _MatchArgs:
 _Maker = Callable[[Any], Callable[..., Any]]
 
 
-def _late(cls: Any, name: str, maker: _Maker) -> Callable[..., Any]:
-    """A method that makes the one that takes its place, and calls that."""
+class _Late:
+    """Stands for a method until somebody asks for it: one object, which exits have to look at."""
 
-    def make() -> Any:
+    __slots__ = ("_cls", "_maker", "_name")
+
+    def __init__(self, cls: Any, name: str, maker: _Maker) -> None:
+        self._cls, self._name, self._maker = cls, name, maker
+
+    def make(self) -> Any:
+        """The method, which has taken this place then."""
+        cls, name = self._cls, self._name
         method = cls.__dict__[name]
-        if method is first:
-            method = maker(cls)
+        if method is self:
+            method = self._maker(cls)
             method.__qualname__ = f"{cls.__qualname__}.{name}"
             method.__module__ = cls.__module__
             setattr(cls, name, method)
         return method
 
-    def first(*args: Any, **named: Any) -> Any:
-        return make()(*args, **named)
-
-    first.make = make  # type: ignore[attr-defined]
-    return first
+    def __get__(self, instance: object, owner: type) -> Any:
+        return self.make().__get__(instance, owner)
 
 
 def complete(*classes: type) -> None:

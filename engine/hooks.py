@@ -18,6 +18,13 @@ def prepare() -> None:
     """
 
 
+def prepare_gradients() -> None:
+    """The same for tapes: the first array with a gradient asks, and waits for the first kernel.
+
+    Programs that have both are about to record launches, and those without need no tapes.
+    """
+
+
 def faster(name: str, plain: object, fast: object) -> None:
     """Puts what does the same in the place of a public name, where users have not replaced it."""
 

@@ -1,7 +1,7 @@
 """What launches need, loaded with the first kernel that is made and not by its launch.
 
-The first launch of a program is one that somebody times, or waits for. Tapes stay out: not every
-program has one, and to end with their modules takes some twenty milliseconds.
+The first launch of a program is one that somebody times, or waits for. Tapes stay out: they come
+with the first array that has a gradient, where there is a kernel.
 """
 
 from __future__ import annotations

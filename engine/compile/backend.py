@@ -8,12 +8,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from engine import config
-from engine.classes import dataclass
+from engine.classes import NamedTuple, Protocol, dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -23,7 +23,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING
 
 from engine import config
@@ -45,6 +45,7 @@ _SCHEMA = 1
 _FOLDERS = ("objects", "index", "kernels", "notes", "headers", "failed", "tmp", "locks")
 _KERNELS = 5_000  # that are remembered: the texts of programs change more often than their code
 _HEADERS = 4  # that are kept, of 5 MB each: by compiler and by version of the engine
+_BINARY = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _STALE = 3600.0  # seconds after which a build's leftovers are of nobody
 
 
@@ -72,16 +73,21 @@ class Cache:
 
         return Path(self.folder)
 
-    def find(self, key: str) -> Stored | None:
-        """The kernel of a key, with its object checked; None where it must be built."""
+    def find(self, key: str, loaded: Container[str] = ()) -> Stored | None:
+        """The kernel of a key, with its object checked; None where it must be built.
+
+        loaded: the paths of objects that the process has loaded, so that it has looked at them.
+        """
         try:
-            said = json.loads(_read(f"{self.folder}/index/{key}.json"))
+            said = json.loads(_read(f"{self.folder}/index/{key}.json").decode())
             if said["schema"] != _SCHEMA:
                 return None
             digest, symbol = said["object"], said["symbol"]
             if not (isinstance(symbol, str) and isinstance(digest, str) and digest.isalnum()):
                 return None
             path = f"{self.folder}/objects/{digest}.so"
+            if path in loaded:
+                return Stored(path, symbol)
             data = _read(path)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
@@ -132,7 +138,7 @@ class Cache:
     def noted(self, key: str) -> str | None:
         """The words that were kept; None where there are none, or what is there is damaged."""
         try:
-            said = json.loads(_read(f"{self.folder}/notes/{key}.json"))
+            said = json.loads(_read(f"{self.folder}/notes/{key}.json").decode())
         except (OSError, ValueError, RecursionError):
             return None
         whole = isinstance(said, list) and said[:2] == [_SCHEMA, key] and len(said) == 3
@@ -245,8 +251,17 @@ class Cache:
 
 
 def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+    """A file as it is: `open` would take longer than the system does."""
+    file = os.open(path, _BINARY)
+    try:
+        size = os.fstat(file).st_size
+        read = os.read(file, size + 1)
+        if len(read) == size:
+            return read
+        with os.fdopen(os.dup(file), "rb") as rest:  # it may come in pieces
+            return read + rest.read()
+    finally:
+        os.close(file)
 
 
 def files_of(folder: Path) -> list[tuple[Path, os.stat_result]]:

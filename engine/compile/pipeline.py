@@ -75,6 +75,7 @@ class Variants:
         self._stops: dict[frozenset[str], tuple[Function, ...]] = {}
         self._late: dict[Key, tuple[ad.Late, ...]] = {}
         self._entries: dict[tuple[Backend, Form, Key], Entry] = {}
+        self._forms: dict[tuple[Form, Key], Kept] = {}  # that an earlier process left
         self._threads: dict[tuple[Form, Names, Names], Threads] = {}
         # What a user calls it; whether all launches are watched for accesses outside of arrays.
         self.name = self.facts.name
@@ -129,11 +130,16 @@ class Variants:
             return self._remembered.form
         if not self.answers.holds():
             return None
-        said = self.answers.get(["form", form, *key], dict)
-        try:
-            return None if said is None else Kept(said)
-        except (Damaged, LookupError, TypeError, ValueError):
-            return None
+        found = self._forms.get((form, key))
+        if found is None:
+            said = self.answers.get(["form", form, *key], dict)
+            try:
+                found = None if said is None else Kept(said)
+            except (Damaged, LookupError, TypeError, ValueError):
+                return None
+            if found is not None:
+                self._forms[form, key] = found
+        return found
 
     def keep_forms(self) -> None:
         """Leaves all that was compiled before it was known where."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from engine.compile.backend import Backend, Entry
 from engine.compile.facts import Facts
@@ -62,7 +61,7 @@ class Answers:
 
 
 def _question(words: Sequence[object]) -> str:
-    return json.dumps([sorted(w) if isinstance(w, frozenset) else w for w in words])
+    return repr([sorted(w) if isinstance(w, frozenset) else w for w in words])
 
 
 class Form:
@@ -94,7 +93,7 @@ class Form:
         if found is None:
             return None
         said = _Messages(ir) if self._says else ()
-        return replace(found, messages=said, bound=bound, threads=threads)
+        return Entry(found.symbol, found.code, said, bound, threads, found.key)
 
 
 class Remembered:
@@ -251,37 +250,51 @@ def _span(data: Any) -> Span:
     return Span(_of(file, str), line, col, end_line, end_col)
 
 
-def type_data(t: Type) -> Any:
-    """A type as plain data."""
+def type_data(t: Type) -> str:
+    """A type as text, which is read once for all that have it."""
     if isinstance(t, ScalarType):
         return t.name
     if isinstance(t, VectorType):
-        return ["vector", t.scalar.name, t.length, t.tag]
+        return f"vector {t.scalar.name} {t.length} {t.tag}"
     if isinstance(t, MatrixType):
-        return ["matrix", t.scalar.name, t.rows, t.cols]
-    return ["array", type_data(t.element), t.ndim]
+        return f"matrix {t.scalar.name} {t.rows} {t.cols}"
+    return f"array {t.ndim} {type_data(t.element)}"
 
 
 def type_of(data: Any) -> Type:
-    """A type from plain data. Raises Damaged, and what comes of other data."""
-    if isinstance(data, str):
-        return BY_NAME[data]
-    kind, inner, *numbers = _of(data, list)
+    """A type from its text. Raises Damaged, and what comes of other data."""
+    found = _TYPES.get(_of(data, str))
+    if found is None:
+        if len(_TYPES) >= _MANY:
+            _TYPES.clear()
+        found = _TYPES[data] = _read_type(data)
+    return found
+
+
+_TYPES: dict[str, Type] = {}  # by their texts
+_MANY = 256
+
+
+def _read_type(text: str) -> Type:
+    if text in BY_NAME:
+        return BY_NAME[text]
+    kind, first, rest = text.split(" ", 2)
     if kind == "array":
-        element = type_of(inner)
-        if isinstance(element, ArrayType) or len(numbers) != 1:
+        element = _read_type(rest)
+        if isinstance(element, ArrayType):
             raise Damaged
-        return ArrayType(element, _size(numbers[0], 4))
-    scalar = BY_NAME[_of(inner, str)]
-    if kind == "vector" and numbers[1:] and numbers[1] in ("", "quat", "transform"):
-        return VectorType(scalar, _size(numbers[0], 1 << 20), numbers[1])
-    if kind == "matrix" and len(numbers) == 2:
-        return MatrixType(scalar, _size(numbers[0], 1 << 20), _size(numbers[1], 1 << 20))
+        return ArrayType(element, _size(first, 4))
+    size, _, more = rest.partition(" ")
+    if kind == "vector" and more in ("", "quat", "transform"):
+        tag = cast(Literal["", "quat", "transform"], more)
+        return VectorType(BY_NAME[first], _size(size, 1 << 20), tag)
+    if kind == "matrix":
+        return MatrixType(BY_NAME[first], _size(size, 1 << 20), _size(more, 1 << 20))
     raise Damaged
 
 
-def _size(x: Any, most: int) -> int:
-    if not 0 <= _of(x, int) <= most:  # there are vectors without components
+def _size(x: str, most: int) -> int:
+    if not (x.isascii() and x.isdigit() and int(x) <= most):  # vectors may have no components
         raise Damaged
     return int(x)
 

@@ -42,7 +42,9 @@ class _Known:
 def prepare() -> None:
     """Looks at the files, so that a launch that comes at once need not. Raises OSError."""
     if _Known.digest is None and _Known.early is None:
-        _Known.early = time.monotonic(), _stamp()
+        found = _stamp()
+        # Not the hundreds of files: to let go of them takes as long as half of a look-up.
+        _Known.early = time.monotonic(), Stamp(found.key, [], found.latest)
 
 
 def digest(cache: Cache) -> str | None:
@@ -78,7 +80,8 @@ def _digest(cache: Cache) -> str | None:
         return None
     known = cache.noted(found.key)
     if known is None:
-        known = _read(found.files)
+        files = found.files or _stamp().files
+        known = _read(files)
         if _stamp().key != found.key:
             return None  # what was read is of later ones, or of both
         cache.note(found.key, known)

@@ -103,20 +103,7 @@ class Threads:
         self._fn = fn
         # Of an adjoint: by array parameters, those that hold their gradients.
         self.gradients = dict(adjoints)
-        types = [t for _, t in params]
-        offsets = arg_offsets(types)
-        self._arrays = [
-            (name, t, at, struct.Struct(f"<{1 + 2 * t.ndim}q"))
-            for (name, t), at in zip(params, offsets, strict=False)
-            if isinstance(t, ArrayType)
-        ]
-        self._integers = [
-            (name, at, t)
-            for (name, t), at in zip(params, offsets, strict=False)
-            if isinstance(t, ScalarType) and is_integer(t)
-        ]
-        self._layout = struct.Struct(_layout(types))
-        self._addresses = struct.Struct(_addresses(types))
+        self._params = params
         self._reach: dict[object, list[tuple[int, int]]] = {}
         self._known: dict[object, Classes] = {}
         self._seen: dict[object, Classes] = {}
@@ -129,6 +116,36 @@ class Threads:
     def fn(self) -> Function:
         """The kernel."""
         return self._fn()
+
+    # How arguments are read: of small launches nobody asks.
+
+    @functools.cached_property
+    def _types(self) -> list[Type]:
+        return [t for _, t in self._params]
+
+    @functools.cached_property
+    def _arrays(self) -> list[tuple[str, ArrayType, int, struct.Struct]]:
+        return [
+            (name, t, at, struct.Struct(f"<{1 + 2 * t.ndim}q"))
+            for (name, t), at in zip(self._params, arg_offsets(self._types), strict=False)
+            if isinstance(t, ArrayType)
+        ]
+
+    @functools.cached_property
+    def _integers(self) -> list[tuple[str, int, ScalarType]]:
+        return [
+            (name, at, t)
+            for (name, t), at in zip(self._params, arg_offsets(self._types), strict=False)
+            if isinstance(t, ScalarType) and is_integer(t)
+        ]
+
+    @functools.cached_property
+    def _layout(self) -> struct.Struct:
+        return struct.Struct(_layout(self._types))
+
+    @functools.cached_property
+    def _addresses(self) -> struct.Struct:
+        return struct.Struct(_addresses(self._types))
 
     @functools.cached_property
     def collected(self) -> Collected:

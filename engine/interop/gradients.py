@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, Protocol
+from typing import Any
 from weakref import ref
 
+from engine.classes import Protocol
 from engine.diagnostics import LaunchError
 from engine.lang.foreign import Memory
 from engine.lang.structs import ElementType

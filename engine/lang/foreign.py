@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from engine.classes import NamedTuple
 from engine.lang.types import ScalarType
 
 

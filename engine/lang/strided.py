@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from engine.classes import NamedTuple
 
 
 class Elements(NamedTuple):

@@ -6,9 +6,10 @@ import math
 import struct
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from engine import config
+from engine import config, hooks
+from engine.classes import Protocol
 from engine.compile.cpu import CPU, FEW
 from engine.lang import strided
 from engine.lang.strided import byte_range, row_major
@@ -298,7 +299,9 @@ class ArrayBase:
         if value and self._origin is not None and not self._origin[0].requires_grad:
             self._origin = None
         self._flag = bool(value)
-        if not value:
+        if value:
+            hooks.prepare_gradients()
+        else:
             self._grad = self._grad_view = self._shared = None
             self._retain = False
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from engine.classes import dataclass
+from engine.classes import NamedTuple, dataclass
 from engine.lang.types import ArrayType, Type
 from engine.runtime.annotation import array_type
 from engine.runtime.execute import Executable

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from engine.classes import Protocol
 from engine.compile.pipeline import Request, prefetch
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import call_span

@@ -5,27 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import ref
 
 import numpy as np
 
-from engine.classes import dataclass
+from engine.classes import Protocol, dataclass
 from engine.diagnostics.site import Site, call_site
 from engine.locks import Lock
 from engine.runtime import recording, storage
 from engine.runtime.array import array
 from engine.runtime.storage import Storage
-from engine.tape.captured import Backward, captured, ran
-from engine.tape.memory import MemoryUse, memory_of
-from engine.tape.records import Record
-from engine.tape.restoration import Restoration
-from engine.tape.scopes import Scope
-from engine.tape.tracing import Budget, Tracer, Watch
 
+# Every tape looks whether something captures; what only captures need is imported late.
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan_parts import Call
+    from engine.tape.captured import Backward
+    from engine.tape.memory import MemoryUse
+    from engine.tape.records import Record
+    from engine.tape.restoration import Restoration
+    from engine.tape.scopes import Scope
+    from engine.tape.tracing import Budget, Tracer, Watch
 
 # Called before a launch runs: the kernel, how many launches came before, the user's call.
 OnLaunch = Callable[["Kernel", int, "Site | None"], None]
@@ -136,6 +137,12 @@ class CapturedTape:
                 a.requires_grad  # noqa: B018
 
 
+def _budget() -> Budget:
+    from engine.tape.tracing import Budget
+
+    return Budget()
+
+
 @dataclass(slots=True)
 class Capture:
     """Everything captured so far. launches: how many launches ran, on a tape or not.
@@ -151,7 +158,7 @@ class Capture:
     watcher: Watcher | None = None
     open: bool = True
     traces: int = 0
-    budget: Budget = field(default_factory=Budget)
+    budget: Budget = field(default_factory=_budget)
     late: bool = False
 
     def copies(self, kernel: str) -> bool:
@@ -166,6 +173,8 @@ class Capture:
     @property
     def bytes(self) -> int:
         """Memory that the copies of inputs take up."""
+        from engine.tape.memory import memory_of
+
         return memory_of([r for tape in self.tapes for r in tape.records]).inputs
 
     def _observe(self, kernel: Kernel, dim: tuple[int, ...]) -> None:
@@ -216,7 +225,7 @@ class Captures:
             self._tapes = [CapturedTape(len(c.tapes), c, source=ref(self)) for c in _open]
             for t in self._tapes:
                 if t.capture.traces > 0:
-                    t.tracer = Tracer(t.capture.traces, t.capture.budget)
+                    t.tracer = _tracer(t.capture)
                 t.capture.tapes.append(t)
         self._traced = any(t.tracer is not None for t in self._tapes)
 
@@ -269,9 +278,11 @@ class Captures:
             for t in new:
                 t.capture.tapes.append(t)
             self._tapes = [t for t in self._tapes if t.capture.open] + new
+        from engine.tape.captured import captured
+
         for t in new:
             if t.capture.traces > 0 and not records:
-                t.tracer = Tracer(t.capture.traces, t.capture.budget)
+                t.tracer = _tracer(t.capture)
             for r in records:
                 t.records.append(captured(r, t.capture.copies(r.name)))
                 t.numbers.append(0)  # before all launches that the capture knows of
@@ -296,6 +307,8 @@ class Captures:
             return
         if records is not self._records:
             self._begin(records)
+        from engine.tape.captured import captured
+
         seen = None
         for t in self._tapes:
             if t.capture.open:
@@ -348,6 +361,8 @@ class Captures:
         live = [t for t in self._tapes if t.capture.open and len(t.records) == len(run.records)]
         new = [t for t in live if t.first_backward is None]
         if new:
+            from engine.tape.captured import ran
+
             note = ran(run.records, [a for a, _ in run.seeds], run.restored)
             for t in new:
                 t.first_backward = note
@@ -375,6 +390,12 @@ class Captures:
 
     def __del__(self) -> None:
         self.forget()
+
+
+def _tracer(capture: Capture) -> Tracer:
+    from engine.tape.tracing import Tracer
+
+    return Tracer(capture.traces, capture.budget)
 
 
 class _Nobody(Captures):

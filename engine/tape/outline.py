@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from engine.classes import NamedTuple
 from engine.runtime.annotation import ElementInfo
 from engine.runtime.array import array
 

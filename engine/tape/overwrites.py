@@ -8,6 +8,7 @@ restores just the numbers that such writes changed: all else is read as it is at
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from engine import config
 from engine.diagnostics import Diagnostic, TapeError
@@ -16,12 +17,13 @@ from engine.logger import log_warning
 from engine.runtime.array import array
 from engine.runtime.launch_errors import size_text
 from engine.runtime.storage import Hold, Storage
-from engine.tape.mixture import mixture
-from engine.tape.origins import Origins
 from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
-from engine.tape.replaced import replaced
 from engine.tape.restoration import Change, Restoration
+
+# What looks at overwrites is imported late: most tapes have none.
+if TYPE_CHECKING:
+    from engine.tape.origins import Origins
 
 MODES = ("restore", "present", "warn", "error")
 
@@ -199,6 +201,8 @@ class Overwrites:
     @property
     def _origins(self) -> Origins:
         if self._known_origins is None:  # most tapes need none
+            from engine.tape.origins import Origins
+
             self._known_origins = Origins()
         return self._known_origins
 
@@ -236,6 +240,8 @@ class Overwrites:
                     raise records[number].unknown(x.index, x.hold)
         if config.overwrites == "warn":
             self._warn(records, out)
+        from engine.tape.mixture import mixture
+
         self.mixed = mixture(records, self._origins.all, out, journals)
         if self.mixed is not None:
             log_warning(self.mixed)
@@ -245,6 +251,8 @@ class Overwrites:
         key = (len(records), len(self.changes))
         if self._found is None or self._found[0] != key:
             changes = _all_writes(records) if self._missed else self.changes
+            from engine.tape.replaced import replaced
+
             self._origins.scan(records, self.changes)
             self._found = key, replaced(records, changes, self._origins.all)
         return self._found[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import Token
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine import config
 from engine.compile.backend import Limits
@@ -19,9 +19,11 @@ from engine.tape import rows
 from engine.tape.capture import Captures
 from engine.tape.overwrites import MODES, Overwrites
 from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
-from engine.tape.replay import Replay, may_go_back, pieces
 from engine.tape.restoration import Restoration
-from engine.tape.scopes import ScopeStack
+
+if TYPE_CHECKING:  # late: only what is captured and runs again needs it
+    from engine.tape.replay import Replay
+    from engine.tape.scopes import ScopeStack
 
 
 class ReplayedTape(Block):
@@ -123,7 +125,11 @@ class ReplayedTape(Block):
     def _replay_backward(self) -> bool:
         """Runs all records backward where that takes few calls; False where nothing has run."""
         replays = self._replays()
-        backs = may_go_back(replays) if replays and self.is_alone() else None
+        if not replays:
+            return False
+        from engine.tape.replay import may_go_back
+
+        backs = may_go_back(replays) if self.is_alone() else None
         if backs is None:
             return False
         for replay, back in zip(reversed(replays), reversed(backs), strict=True):
@@ -144,6 +150,8 @@ class ReplayedTape(Block):
 
         None where that is not known yet. now: the limits of all of them.
         """
+        from engine.tape.replay import pieces
+
         return pieces(launches, now)
 
     def sketch_launch(self, call: Call, site: Site | None) -> None:

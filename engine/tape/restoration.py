@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from engine.classes import dataclass
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.storage import Hold
-from engine.tape.outline import Outline
+
+if TYPE_CHECKING:
+    from engine.tape.outline import Outline
 
 NumpyArray = np.ndarray[Any, Any]
 

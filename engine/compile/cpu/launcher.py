@@ -10,12 +10,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import struct
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from engine import hooks
+from engine.classes import NamedTuple
 from engine.compile.cpu import CPU
 from engine.compile.cpu.table import table
 from engine.diagnostics import EngineError
@@ -24,6 +26,7 @@ from engine.lang.types import FLOAT32, FLOAT64, INT32, INT64, Type
 _ENTRY = "eng_launcher"
 _CODES: dict[Type, int] = {FLOAT32: 1, FLOAT64: 2, INT32: 3, INT64: 4}
 MOST = 16  # arrays that a launch marks
+_BYTE = ctypes.c_char
 _FASTCALL, _KEYWORDS = 0x0080, 0x0002
 
 
@@ -233,7 +236,8 @@ class Words:
     __slots__ = ("_kept", "at")
 
     def __init__(self, words: Sequence[int], *kept: object) -> None:
-        memory = (ctypes.c_int64 * len(words))(*words)
+        # An array of ctypes would be of a type for each length, to be made first.
+        memory = _BYTE.from_buffer(bytearray(struct.pack(f"={len(words)}q", *words)))
         self._kept = memory, kept
         self.at = ctypes.addressof(memory)
 

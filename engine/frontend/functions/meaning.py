@@ -129,20 +129,21 @@ class Meaning:
         code = raw.__code__
         block = _block(lines, code)
         notes = getattr(raw, "__annotations__", {})
-        texts = [block, *OPERATORS.values(), *(x for x in notes.values() if isinstance(x, str))]
-        words = {_name(w) for t in texts for w in _WORD.findall(t)}
+        texts = [block, *(x for x in notes.values() if isinstance(x, str))]
+        words = {*_words("\n".join(texts)), *_OPERATORS}
         scope, seen = Scope(raw), _Seen(words)
         around: dict[str, object] = {}
-        own = _own(code)
-        for word in sorted(words):
+        own, at = _own(code), id(raw)
+        engine = vars(sys.modules["engine"])
+        for word in seen.words:
             before, value = self._unknown, scope.find(word)
-            if value is MISSING:
+            if value is MISSING and word in engine:
                 value = _of_engine(sys.modules["engine"], word)
             if value is not MISSING:
                 # What hides behind a variable is hardly ever read.
                 found = self._nothing() if word in own else self._value(value, seen, 0)
                 around[word] = found
-            self._told[id(raw), word] = before == self._unknown
+            self._told[at, word] = before == self._unknown
         self._alive.append(raw)
         self._blocks[id(raw)] = block
         names = raw.__globals__.get("__name__")
@@ -261,7 +262,9 @@ class Meaning:
         if engine:
             self._engines.add(id(m))
         for word in seen.words:
-            value = _of_engine(m, word) if engine else inside.get(word, MISSING)
+            value = inside.get(word, MISSING)
+            if engine and value is not MISSING:
+                value = _of_engine(m, word)
             if value is not MISSING:
                 out.append((word, self._member(m, word, value, seen, depth)))
         return "module", m.__name__, tuple(out)
@@ -365,13 +368,17 @@ def _is_looked_up(owner: object, word: str) -> bool:
     )
 
 
-def _name(word: str) -> str:
-    """A word as Python has it as a name: letters may be written in several ways."""
-    if word.isascii():
-        return word
+def _words(text: str) -> Iterable[str]:
+    """The words of a text as Python has them as names: letters may be written in several ways."""
+    found = _WORD.findall(text)
+    if text.isascii():
+        return found
     import unicodedata
 
-    return unicodedata.normalize("NFKC", word)
+    return [unicodedata.normalize("NFKC", word) for word in found]
+
+
+_OPERATORS = frozenset(_words("\n".join(OPERATORS.values())))
 
 
 def _by_name(obj: Any) -> object:

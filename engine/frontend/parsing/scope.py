@@ -16,6 +16,7 @@ from engine.lang.types import BY_NAME, MatrixType, ScalarType, VectorType
 from engine.lang.values import to_value_type
 
 MISSING = object()
+_BUILTINS = vars(builtins)
 
 
 class Scope:
@@ -55,10 +56,9 @@ class Scope:
                 return self._cells[name].cell_contents
             except ValueError:
                 pass
-        for names in (self.globals, vars(builtins)):
-            if name in names:
-                return names[name]
-        return MISSING
+        if name in self.globals:
+            return self.globals[name]
+        return _BUILTINS.get(name, MISSING)
 
     def member(self, obj: object, name: str) -> object:
         """An attribute of a module, class or enumeration. Raises whatever `getattr` raises."""

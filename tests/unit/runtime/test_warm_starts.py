@@ -113,6 +113,34 @@ wp.config.precise_math = sys.argv[1] == "stays"
 tape.backward(grads={y: wp.ones(5000, dtype=float)})
 print(x.grad.numpy().tobytes().hex())
 """
+OPENED = """
+import json, os, sys
+import engine as wp
+
+@wp.kernel
+def first(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+
+@wp.kernel
+def second(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 3.0 * x[i]
+
+x = wp.zeros(8, dtype=float, requires_grad=True)
+y = wp.zeros(8, dtype=float, requires_grad=True)
+z = wp.zeros(8, dtype=float, requires_grad=True)
+seen = []
+sys.addaudithook(lambda event, args: seen.append((event, str(args[0])))
+                 if event in ("open", "ctypes.dlopen") else None)
+with wp.Tape() as tape:
+    wp.launch(first, 8, [x, y])
+    wp.launch(second, 8, [y, z])
+tape.backward(grads={z: wp.ones(8, dtype=float)})
+own = os.environ["ENGINE_CACHE_DIR"]
+print(json.dumps([(event, os.path.relpath(path, own)) for event, path in seen if own in path]))
+assert x.grad.numpy().tolist() == [6.0] * 8
+"""
 # What only kernels that are new need.
 COLD = (
     "engine.frontend.lowering", "engine.frontend.statements", "engine.frontend.parsing.fence",
@@ -196,6 +224,21 @@ def test_nothing_of_the_frontend_is_loaded(tmp_path: Path) -> None:
         path.unlink()
     assert "engine.frontend.lowering" in json.loads(run(program, cache))
     assert not [m for m in json.loads(run(program, cache)) if m.startswith(COLD)]
+
+
+def test_nothing_is_read_twice(tmp_path: Path) -> None:
+    program, cache = tmp_path / "opened.py", tmp_path / "cache"
+    program.write_text(OPENED)
+    run(program, cache)
+    seen = [tuple(x) for x in json.loads(run(program, cache))]
+    assert len(seen) == len(set(seen))
+    read = [path for event, path in seen if event == "open"]
+    loaded = [path for event, path in seen if event == "ctypes.dlopen"]
+    # Both kernels, each with an adjoint; what they were compiled into may be shared.
+    assert len([p for p in read if p.startswith("kernels")]) == 2
+    assert len([p for p in read if p.startswith("index")]) == 4
+    assert sorted(loaded) == sorted(p for p in read if p.startswith("objects"))
+    assert len(read) <= 10
 
 
 def test_a_watched_kernel_is_not_the_one_that_was_kept(tmp_path: Path) -> None:
