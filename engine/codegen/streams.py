@@ -11,9 +11,10 @@ from __future__ import annotations
 from engine.classes import dataclass
 from engine.codegen.cstyle import Emitter
 from engine.codegen.guards import straight
-from engine.codegen.loops import Loops, coordinate
+from engine.codegen.loops import Loops
 from engine.codegen.rows import operations
 from engine.codegen.spelling import identifier, local
+from engine.codegen.sums import coordinate
 from engine.ir import nodes as n
 from engine.lang.ctypes_ import ctype
 from engine.lang.types import ArrayType, ValueType, is_float, scalar_of
