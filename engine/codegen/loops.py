@@ -192,8 +192,8 @@ def _rows(
         count = f"n = eng::row_down<{axes}>(L, row, begin, c);"
         range_ = f"const int64_t stop = c[{last}], first = stop - n;"
     else:
-        row = "for (int64_t row = begin, n; row < end; row += n) {"
-        count = f"n = eng::row<{axes}>(L, row, c);"
+        row = "for (int64_t row = begin, n = 0; row < end; row += n) {"
+        count = f"n = eng::next_row<{axes}>(L, row, n, c);"
         const = "" if left_out else "const "
         range_ = f"{const}int64_t first = c[{last}], stop = first + n;"
     coordinates = [f"const int64_t k{d} = c[{d}];" for d in range(last) if d in facts.tids]
@@ -206,5 +206,5 @@ def _rows(
     if room:
         makes = [f"n = eng::least(n, {SOME});", f"eng::reserve_frames(ctx, n * {room});", *ends]
         coordinates, ends = [*makes, *coordinates], ["eng::check_frames(ctx);", *ends]
-    body = [f"int64_t c[{axes}];", count, *coordinates, range_, *left_out, *inner, *ends]
-    return [row, *(f"    {line}" for line in body), "}"]
+    body = [count, *coordinates, range_, *left_out, *inner, *ends]
+    return [f"int64_t c[{axes}];", row, *(f"    {line}" for line in body), "}"]
