@@ -22,7 +22,9 @@ from engine.lang.types import ArrayType, ValueType, is_float, scalar_of
 HEADER = "far.h"
 # Operations of a thread for each word that it writes, beyond which arithmetic takes the time.
 LITTLE = 16
-VAST = 64 << 20  # bytes of a launch's arrays; tests change it
+# Bytes of a launch's arrays, and threads of a row of the grid, with less of which lines go out only
+# where rows are whole lines; tests change them.
+VAST, ROW = 64 << 20, 256
 # Threads of a block, a multiple of `_LINE`, and bytes that they may write: on the stack.
 _BLOCK, _NEAR, _LINE = 256, 1 << 12, 16
 # Operations of indices, of which there are few.

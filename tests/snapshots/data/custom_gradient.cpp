@@ -65,7 +65,7 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     static const eng::lender_t how{loans, 2, 48, 1, 136, 3, eng::sums_none, false,
         ns_primal::go, ns_primal::run};
     if (eng::apart(arrays) && L->ndim == 1) {
-        return ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24), eng::vast(L, arrays, 67108864, 4));
+        return ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24), eng::vast(L, arrays, 67108864, 4, 256));
     }
     if (eng::lend(args, L, arrays, how)) return;
     ns_primal::run(args, L);
