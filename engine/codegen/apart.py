@@ -16,8 +16,9 @@ from engine.classes import dataclass
 from engine.codegen.cstyle import Emitter
 from engine.codegen.facts import LINEAR, facts_of, touched_arrays
 from engine.codegen.layout import arg_offsets
-from engine.codegen.loops import Loops, Place, Sums, coordinate, left_out_of
+from engine.codegen.loops import Loops, left_out_of
 from engine.codegen.spelling import flag, identifier, local
+from engine.codegen.sums import Place, Sums, coordinate
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType
 

@@ -179,7 +179,7 @@ def _entry(
     lends = loans.can_lend(e.fn, facts, known)
     runs = "go(args, L)"
     if far is not None:
-        vast = f"eng::vast(L, arrays, {streams.VAST}, {far.each})"
+        vast = f"eng::vast(L, arrays, {streams.VAST}, {far.each}, {streams.ROW})"
         runs = f"run_apart(args, L, {_given(e)}, {vast})"
     return [
         *out,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.classes import dataclass
@@ -12,18 +12,13 @@ from engine.codegen.cstyle import Emitter
 from engine.codegen.facts import LINEAR, Facts
 from engine.codegen.frames import frames_of
 from engine.codegen.guards import Guards
-from engine.codegen.spelling import flag, identifier, local
+from engine.codegen.spelling import flag, local
 from engine.codegen.statements import Body
+from engine.codegen.sums import Place, Sums
 from engine.ir import nodes as n
-from engine.lang.ctypes_ import ctype
-from engine.lang.types import ArrayType
 
 if TYPE_CHECKING:
     from engine.codegen.streams import Streams
-
-# An element by the thread: for each dimension an axis of the grid, -1 for none, and a number that
-# is added to the thread's coordinate along it.
-Place = tuple[tuple[int, int], ...]
 
 
 SOME = 64  # threads whose frames of the journal are made room for at once
@@ -197,8 +192,8 @@ def _rows(
         count = f"n = eng::row_down<{axes}>(L, row, begin, c);"
         range_ = f"const int64_t stop = c[{last}], first = stop - n;"
     else:
-        row = "for (int64_t row = begin, n; row < end; row += n) {"
-        count = f"n = eng::row<{axes}>(L, row, c);"
+        row = "for (int64_t row = begin, n = 0; row < end; row += n) {"
+        count = f"n = eng::next_row<{axes}>(L, row, n, c);"
         const = "" if left_out else "const "
         range_ = f"{const}int64_t first = c[{last}], stop = first + n;"
     coordinates = [f"const int64_t k{d} = c[{d}];" for d in range(last) if d in facts.tids]
@@ -211,138 +206,5 @@ def _rows(
     if room:
         makes = [f"n = eng::least(n, {SOME});", f"eng::reserve_frames(ctx, n * {room});", *ends]
         coordinates, ends = [*makes, *coordinates], ["eng::check_frames(ctx);", *ends]
-    body = [f"int64_t c[{axes}];", count, *coordinates, range_, *left_out, *inner, *ends]
-    return [row, *(f"    {line}" for line in body), "}"]
-
-
-class Sums:
-    """Text about the arrays of which threads have lanes."""
-
-    def __init__(self, e: Emitter, known: Loops) -> None:
-        self.places = dict(known.sums)
-        self.lanes = known.lanes
-        self.axes = e.facts[id(e.fn)].axes
-        self.params = [p for p in e.fn.params if p.name in self.places]
-
-    def before(self) -> list[str]:
-        """Memory for the lanes, and what stands for the arrays."""
-        if not self.params:
-            return []
-        whole = any(self.of(p, "launch") for p in self.params)
-        out = [f"const int64_t most = eng::least({self.lanes}, end - begin);"] if whole else []
-        for p in self.params:
-            out += self.type(p)
-            t, size = _element(p), len(self.places[p.name]) * self.lanes
-            out.append(f"alignas(64) {t} {_lane(p)}[{size}];")
-            out += [f"eng::clear({_lane(p)} + {at}, most);" for at, _ in self.of(p, "launch")]
-        return out
-
-    def type(self, p: n.Var) -> list[str]:
-        """What a thread gets for an array: numbers of its own, told apart by the index."""
-        places = self.places[p.name]
-        members = [f"int64_t k{d};" for d in self.used(p)]
-        out = [f"struct sum_{identifier(p.name)} {{"]
-        out.append("    " + " ".join(["const int64_t* shape;", f"{_element(p)}* own;", *members]))
-        given = ", ".join(f"int64_t i{d}" for d in range(len(places[0])))
-        out.append(f"    ENG_MEMBER {_element(p)}& at({given}) const {{")
-        for k, place in enumerate(places[:-1]):
-            test = " && ".join(f"i{d} == {coordinate(a, by)}" for d, (a, by) in enumerate(place))
-            out.append(f"        if ({test}) return own[{k}];")
-        return [*out, f"        return own[{len(places) - 1}];", "    }", "};"]
-
-    def used(self, p: n.Var) -> list[int]:
-        """The axes that places name; with one place, no index is looked at."""
-        places = self.places[p.name]
-        found = {a for place in places for a, _ in place if a >= 0}
-        return sorted(found) if len(places) > 1 else []
-
-    def argument(self, p: n.Var) -> str:
-        parts = [f"{local(p)}.shape", _own(p)]
-        parts += [f"k{d}" for d in self.used(p)]
-        return f"sum_{identifier(p.name)}{{{', '.join(parts)}}}"
-
-    def own(self) -> list[str]:
-        """The numbers of a thread, which compilers keep in registers."""
-        out = []
-        for p in self.params:
-            blank = f"eng::sum_t<{_element(p)}>::blank()"
-            blanks = ", ".join([blank] * len(self.places[p.name]))
-            out.append(f"{_element(p)} {_own(p)}[] = {{{blanks}}};")
-        return out
-
-    def kept(self) -> list[str]:
-        """Puts the numbers of a thread into its lane."""
-        out = []
-        for p in self.params:
-            for k, place in enumerate(self.places[p.name]):
-                lane, own = f"{_lane(p)}[{k * self.lanes} + j]", f"{_own(p)}[{k}]"
-                whole = self.span(place) == "block"
-                out.append(f"{lane} = {own};" if whole else f"eng::atomic_add({lane}, {own});")
-        return out
-
-    def span(self, place: Place) -> str:
-        """Whether a place is that of a launch, a row of it, or a block of threads."""
-        most = max(axis for axis, _ in place)
-        return "launch" if most < 0 else "block" if most == self.axes - 1 else "row"
-
-    def of(self, p: n.Var, span: str) -> list[tuple[int, Place]]:
-        """Places of a span, with the offset of their lanes."""
-        pairs = enumerate(self.places[p.name])
-        return [(k * self.lanes, place) for k, place in pairs if self.span(place) == span]
-
-    def blocks(self, x: str, call: str, ends: list[str], down: bool) -> list[str]:
-        """The loop over the threads of a row, as many at once as there are lanes."""
-        row = [(p, at, place) for p in self.params for at, place in self.of(p, "row")]
-        out = [f"const int64_t wide = eng::least({self.lanes}, n);"] if row else []
-        out += [f"eng::clear({_lane(p)} + {at}, wide);" for p, at, _ in row]
-        if down:
-            out.append("for (int64_t at = stop, some; at > first; at -= some) {")
-            some, start = "at - first", "at - some + 1"
-            head = "int64_t j = some - 1; j >= 0; --j"
-        else:
-            out.append("for (int64_t at = first, some; at < stop; at += some) {")
-            some, start = "stop - at", "at"
-            head = "int64_t j = 0; j < some; ++j"
-        body = [f"some = eng::least({self.lanes}, {some});", f"const int64_t from = {start};"]
-        block = [(p, at, place) for p in self.params for at, place in self.of(p, "block")]
-        if ends:  # some threads may not come to their end
-            body += [f"eng::clear({_lane(p)} + {at}, some);" for p, at, _ in block]
-        body.append(f"for ({head}) {{ const int64_t {x} = from + j; {call} }}")
-        for p, at, place in block:
-            element = _at(p, place, {self.axes - 1: "from"})
-            body.append(f"eng::spread({element}, {_lane(p)} + {at}, some);")
-        out += [*(f"    {line}" for line in (*body, *ends)), "}"]
-        out += [f"eng::gather({_at(p, place)}, {_lane(p)} + {at}, wide);" for p, at, place in row]
-        return out
-
-    def after(self) -> list[str]:
-        return [
-            f"eng::gather({_at(p, place)}, {_lane(p)} + {at}, most);"
-            for p in self.params for at, place in self.of(p, "launch")
-        ]  # fmt: skip
-
-
-def _element(p: n.Var) -> str:
-    assert isinstance(p.type, ArrayType)
-    return ctype(p.type.element)
-
-
-def _own(p: n.Var) -> str:
-    return f"own_{identifier(p.name)}"
-
-
-def _lane(p: n.Var) -> str:
-    return f"lane_{identifier(p.name)}"
-
-
-def coordinate(axis: int, by: int, names: Mapping[int, str] | None = None) -> str:
-    """A thread's coordinate along an axis (of -1: 0), and a number added to it, as text."""
-    if axis < 0:
-        return str(by)
-    name = (names or {}).get(axis, f"k{axis}")
-    return name if by == 0 else f"{name} {'+' if by > 0 else '-'} {abs(by)}"
-
-
-def _at(p: n.Var, place: Place, names: dict[int, str] | None = None) -> str:
-    """The element at a place."""
-    return f"{local(p)}.at({', '.join(coordinate(a, by, names) for a, by in place)})"
+    body = [count, *coordinates, range_, *left_out, *inner, *ends]
+    return [f"int64_t c[{axes}];", row, *(f"    {line}" for line in body), "}"]

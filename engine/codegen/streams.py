@@ -11,9 +11,10 @@ from __future__ import annotations
 from engine.classes import dataclass
 from engine.codegen.cstyle import Emitter
 from engine.codegen.guards import straight
-from engine.codegen.loops import Loops, coordinate
+from engine.codegen.loops import Loops
 from engine.codegen.rows import operations
 from engine.codegen.spelling import identifier, local
+from engine.codegen.sums import coordinate
 from engine.ir import nodes as n
 from engine.lang.ctypes_ import ctype
 from engine.lang.types import ArrayType, ValueType, is_float, scalar_of
@@ -21,7 +22,9 @@ from engine.lang.types import ArrayType, ValueType, is_float, scalar_of
 HEADER = "far.h"
 # Operations of a thread for each word that it writes, beyond which arithmetic takes the time.
 LITTLE = 16
-VAST = 64 << 20  # bytes of a launch's arrays; tests change it
+# Bytes of a launch's arrays, and threads of a row of the grid, with less of which lines go out only
+# where rows are whole lines; tests change them.
+VAST, ROW = 64 << 20, 256
 # Threads of a block, a multiple of `_LINE`, and bytes that they may write: on the stack.
 _BLOCK, _NEAR, _LINE = 256, 1 << 12, 16
 # Operations of indices, of which there are few.

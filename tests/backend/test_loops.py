@@ -374,3 +374,28 @@ def test_what_is_not_a_number_survives_sums_and_minus_zero_stays() -> None:
     none = wp.array(np.full((4, 9), -0.0, np.float32), dtype=float)
     wp.launch(pushed, (1, 9), [none], [none])
     assert np.signbit(none.numpy()).all()
+
+
+@wp.kernel
+def placed(out: wp.array4d(dtype=wp.vec4)):
+    i, j, k, m = wp.tid()
+    out[i, j, k, m] += wp.vec4(float(i), float(j), float(k), float(m))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_rows_follow_each_other(threads: int) -> None:
+    """Wherever parts begin, however short rows are, also of more axes than a kernel asks for."""
+    for dim in ((3, 2, 5, 4), (2, 1, 1, 3), (1, 1, 1, 1), (5, 3, 2, 1), (1, 70, 1, 2)):
+        out = wp.zeros(dim, dtype=wp.vec4)
+        counts = wp.zeros(dim[0], dtype=int)
+        with cut(threads):
+            wp.launch(placed, dim, [out])
+            wp.launch(counted, dim, [counts])
+        assert (out.numpy() == np.moveaxis(np.indices(dim), 0, -1)).all()
+        assert (counts.numpy() == np.prod(dim[1:])).all()
+
+
+@wp.kernel
+def counted(out: I):
+    i = wp.tid()
+    wp.atomic_add(out, i, 1)

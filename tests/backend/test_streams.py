@@ -254,10 +254,13 @@ def numbered(fn: n.Function) -> n.Function:
     return replace(fn, name=f"{fn.name}_numbered", body=rewrite(fn.body, step))
 
 
-def emitted(fns: list[n.Function], vast: int, lost: bool) -> dict[str, tuple[Any, Entry, Entry]]:
+def emitted(
+    fns: list[n.Function], vast: int, lost: bool, long: int = 0
+) -> dict[str, tuple[Any, Entry, Entry]]:
     """By function, an entry point and a plain one.
 
     vast: bytes from which arrays go out by lines. lost: what blocks of threads wrote does not.
+    long: threads of a row from which it does.
     """
     row = Streams.row
 
@@ -266,6 +269,7 @@ def emitted(fns: list[n.Function], vast: int, lost: bool) -> dict[str, tuple[Any
 
     with pytest.MonkeyPatch.context() as patch, strided.always():
         patch.setattr(streams_module, "VAST", vast)
+        patch.setattr(streams_module, "ROW", long)
         if lost:
             patch.setattr(Streams, "row", nowhere)
         return {fn.name: (fn, *pair) for fn, *pair in both_ways(fns)}  # type: ignore[misc]
@@ -348,6 +352,18 @@ def test_only_large_arrays_go_out_by_lines() -> None:
         args, _ = loops.arguments(fn, count, lambda _, x=x, z=z: [x, x, z])  # type: ignore[misc]
         CPU.run(entry, (threads,), args, Limits(0, 0))
         assert z.any() != gone, (count, threads)
+
+
+@LINES
+def test_short_rows_go_out_by_lines_where_they_are_whole_lines() -> None:
+    long = streams_module.ROW
+    fn, entry, _ = emitted([functions(shifted)[0]], 0, True, long)[shifted.key]
+    for width, gone in ((3, False), (16, False), (32, True), (40, False), (64, True),
+                        (long - 1, False), (long, True), (long + 1, True)):  # fmt: skip
+        x, y = np.ones((40, width), np.float32), np.zeros((40, width), np.float32)
+        args, _ = loops.arguments(fn, 1, lambda _, x=x, y=y: [x, y])  # type: ignore[misc]
+        CPU.run(entry, (40, width), args, Limits(0, 0))
+        assert y.any() != gone, width
 
 
 def test_large_arrays_go_out_by_lines() -> None:

@@ -8,8 +8,9 @@ from engine.ad.threads import Access, collect
 from engine.ad.threads.affine import Axis, Form, Need, Value
 from engine.codegen import cpp
 from engine.codegen.facts import facts_of
-from engine.codegen.loops import Loops, Place
+from engine.codegen.loops import Loops
 from engine.codegen.outline import is_large
+from engine.codegen.sums import STEP, Place, whole
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, is_float, is_integer, scalar_of
 
@@ -69,7 +70,8 @@ def _sums(
         if places and isinstance(p.type, ArrayType) and _is_summed(p.type):
             out.append((p.name, places))
             size += len(places) * p.type.element.size
-    lanes = next((some for some in (256, 64) if some * size <= MEMORY), 0)
+    counts = (STEP,) if whole(dict(out)) else (256, 64)
+    lanes = next((some for some in counts if some * size <= MEMORY), 0)
     return (tuple(out), lanes) if out and lanes else ((), 0)
 
 

@@ -9,7 +9,8 @@ from itertools import pairwise
 
 from engine.ad.threads import Access
 from engine.codegen.apart import WIDE, Around
-from engine.codegen.loops import Loops, Place
+from engine.codegen.loops import Loops
+from engine.codegen.sums import Place
 from engine.compile.cpu.loops import box_of, place_of
 from engine.ir import nodes as n
 from engine.lang.types import FLOAT32, ArrayType

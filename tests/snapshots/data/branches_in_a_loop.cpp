@@ -38,9 +38,9 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
     auto v_out = eng::arg<eng::array_t<float,1>>(args, 24);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
+    int64_t c[1];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<1>(L, row, n, c);
         const int64_t first = c[0], stop = first + n;
         for (int64_t k0 = first; k0 < stop; ++k0) { ENG_SCALAR; thread(v_x, v_out, k0); }
     }
@@ -50,9 +50,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
     auto v_out = eng::flat<eng::array_t<float,1,true>>(args, 24, d_out);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
+    int64_t c[1];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<1>(L, row, n, c);
         const int64_t first = c[0], stop = first + n;
         for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_out, k0); }
     }
@@ -205,8 +205,8 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_out = eng::arg<eng::array_t<float,1>>(args, 72);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
+    int64_t c[1];
     for (int64_t row = end - 1, n; row >= begin; row -= n) {
-        int64_t c[1];
         n = eng::row_down<1>(L, row, begin, c);
         const int64_t stop = c[0], first = stop - n;
         for (int64_t k0 = stop; k0 > first; --k0) { ENG_SCALAR; thread(ctx, v_x, v_out, v_adj_x, v_adj_out, k0); if (ctx.error) { eng::abandon(L, ctx, row - (stop - k0), false); break; } }
@@ -222,8 +222,8 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     auto v_adj_out = eng::flat<eng::array_t<float,1,true>>(args, 72, d_adj_out);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
+    int64_t c[1];
     for (int64_t row = end - 1, n; row >= begin; row -= n) {
-        int64_t c[1];
         n = eng::row_down<1>(L, row, begin, c);
         const int64_t stop = c[0], first = stop - n;
         for (int64_t k0 = stop; k0 > first; --k0) { thread(ctx, v_x, v_out, v_adj_x, v_adj_out, k0); if (ctx.error) { eng::abandon(L, ctx, row - (stop - k0), false); break; } }

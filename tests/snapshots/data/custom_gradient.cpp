@@ -17,9 +17,9 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
     auto v_out = eng::arg<eng::array_t<float,1>>(args, 24);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
+    int64_t c[1];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<1>(L, row, n, c);
         const int64_t first = c[0], stop = first + n;
         for (int64_t k0 = first; k0 < stop; ++k0) { ENG_SCALAR; thread(v_x, v_out, k0); }
     }
@@ -34,9 +34,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
         ENG_MEMBER float& at(int64_t) const { return *own; }
     };
     alignas(64) float few_out[256];
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
+    int64_t c[1];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<1>(L, row, n, c);
         const int64_t first = c[0], stop = first + n;
         for (int64_t at = first, some; at < stop; at += some) {
             const bool far = eng::hidden(vast);
@@ -65,7 +65,7 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     static const eng::lender_t how{loans, 2, 48, 1, 136, 3, eng::sums_none, false,
         ns_primal::go, ns_primal::run};
     if (eng::apart(arrays) && L->ndim == 1) {
-        return ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24), eng::vast(L, arrays, 67108864, 4));
+        return ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24), eng::vast(L, arrays, 67108864, 4, 256));
     }
     if (eng::lend(args, L, arrays, how)) return;
     ns_primal::run(args, L);
@@ -101,8 +101,8 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_x = eng::arg<eng::array_t<float,1>>(args, 48);
     auto v_adj_out = eng::arg<eng::array_t<float,1>>(args, 72);
     const int64_t begin = L->begin, end = L->end;
+    int64_t c[1];
     for (int64_t row = end - 1, n; row >= begin; row -= n) {
-        int64_t c[1];
         n = eng::row_down<1>(L, row, begin, c);
         const int64_t stop = c[0], first = stop - n;
         for (int64_t k0 = stop; k0 > first; --k0) { ENG_SCALAR; thread(v_x, v_out, v_adj_x, v_adj_out, k0); }
@@ -115,9 +115,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     auto v_adj_x = eng::flat<eng::array_t<float,1,true>>(args, 48, d_adj_x);
     auto v_adj_out = eng::flat<eng::array_t<float,1,true>>(args, 72, d_adj_out);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
+    int64_t c[1];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<1>(L, row, n, c);
         const int64_t first = c[0], stop = first + n;
         for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_out, v_adj_x, v_adj_out, k0); }
     }

@@ -24,9 +24,9 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_x = eng::arg<eng::array_t<float,4>>(args, 0);
     auto v_out = eng::arg<eng::array_t<float,4>>(args, 72);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[4];
-        n = eng::row<4>(L, row, c);
+    int64_t c[4];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<4>(L, row, n, c);
         const int64_t k0 = c[0];
         const int64_t k1 = c[1];
         const int64_t k2 = c[2];
@@ -67,9 +67,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     auto v_x = eng::flat<eng::array_t<float,4,true>>(args, 0, d_x);
     auto v_out = eng::flat<eng::array_t<float,4,true>>(args, 72, d_out);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[4];
-        n = eng::row<4>(L, row, c);
+    int64_t c[4];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<4>(L, row, n, c);
         const int64_t k0 = c[0];
         const int64_t k1 = c[1];
         const int64_t k2 = c[2];
@@ -139,8 +139,8 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_x = eng::arg<eng::array_t<float,4>>(args, 144);
     auto v_adj_out = eng::arg<eng::array_t<float,4>>(args, 216);
     const int64_t begin = L->begin, end = L->end;
+    int64_t c[4];
     for (int64_t row = end - 1, n; row >= begin; row -= n) {
-        int64_t c[4];
         n = eng::row_down<4>(L, row, begin, c);
         const int64_t k0 = c[0];
         const int64_t k1 = c[1];
@@ -187,9 +187,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     auto v_adj_x = eng::flat<eng::array_t<float,4,true>>(args, 144, d_adj_x);
     auto v_adj_out = eng::flat<eng::array_t<float,4,true>>(args, 216, d_adj_out);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[4];
-        n = eng::row<4>(L, row, c);
+    int64_t c[4];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<4>(L, row, n, c);
         const int64_t k0 = c[0];
         const int64_t k1 = c[1];
         const int64_t k2 = c[2];

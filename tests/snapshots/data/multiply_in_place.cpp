@@ -13,9 +13,9 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
     auto v_factor = eng::arg<eng::array_t<float,1>>(args, 24);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
+    int64_t c[1];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<1>(L, row, n, c);
         const int64_t first = c[0], stop = first + n;
         for (int64_t k0 = first; k0 < stop; ++k0) { ENG_SCALAR; thread(v_x, v_factor, k0); }
     }
@@ -25,9 +25,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
     auto v_factor = eng::flat<eng::array_t<float,1,true>>(args, 24, d_factor);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
+    int64_t c[1];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<1>(L, row, n, c);
         const int64_t first = c[0], stop = first + n;
         for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_factor, k0); }
     }
@@ -72,9 +72,9 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_factor = eng::arg<eng::array_t<float,1>>(args, 24);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
+    int64_t c[1];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<1>(L, row, n, c);
         n = eng::least(n, 64);
         eng::reserve_frames(ctx, n * 16);
         if (ctx.error) break;
@@ -91,9 +91,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     auto v_factor = eng::flat<eng::array_t<float,1,true>>(args, 24, d_factor);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
+    int64_t c[1];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<1>(L, row, n, c);
         n = eng::least(n, 64);
         eng::reserve_frames(ctx, n * 16);
         if (ctx.error) break;
@@ -148,8 +148,8 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_factor = eng::arg<eng::array_t<float,1>>(args, 72);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
+    int64_t c[1];
     for (int64_t row = end - 1, n; row >= begin; row -= n) {
-        int64_t c[1];
         n = eng::row_down<1>(L, row, begin, c);
         const int64_t stop = c[0], first = stop - n;
         for (int64_t k0 = stop; k0 > first; --k0) { eng::open_frame(ctx); ENG_SCALAR; thread(ctx, v_x, v_factor, v_adj_x, v_adj_factor, k0); if (ctx.error) { eng::abandon(L, ctx, row - (stop - k0), true); break; } eng::next_frame(ctx); }
@@ -165,8 +165,8 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     auto v_adj_factor = eng::flat<eng::array_t<float,1,true>>(args, 72, d_adj_factor);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
+    int64_t c[1];
     for (int64_t row = end - 1, n; row >= begin; row -= n) {
-        int64_t c[1];
         n = eng::row_down<1>(L, row, begin, c);
         const int64_t stop = c[0], first = stop - n;
         for (int64_t k0 = stop; k0 > first; --k0) { eng::open_frame(ctx); thread(ctx, v_x, v_factor, v_adj_x, v_adj_factor, k0); if (ctx.error) { eng::abandon(L, ctx, row - (stop - k0), true); break; } eng::next_frame(ctx); }

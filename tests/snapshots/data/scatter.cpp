@@ -21,9 +21,9 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_bin = eng::arg<eng::array_t<int32_t,1>>(args, 24);
     auto v_out = eng::arg<eng::array_t<float,1>>(args, 48);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
+    int64_t c[1];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<1>(L, row, n, c);
         const int64_t first = c[0], stop = first + n;
         for (int64_t k0 = first; k0 < stop; ++k0) { ENG_SCALAR; thread(v_x, v_bin, v_out, k0); }
     }
@@ -34,9 +34,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     auto v_bin = eng::flat<eng::array_t<int32_t,1,true>>(args, 24, d_bin);
     auto v_out = eng::flat<eng::array_t<float,1,true>>(args, 48, d_out);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
+    int64_t c[1];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<1>(L, row, n, c);
         const int64_t first = c[0], stop = first + n;
         for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_bin, v_out, k0); }
     }
@@ -90,8 +90,8 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_x = eng::arg<eng::array_t<float,1>>(args, 72);
     auto v_adj_out = eng::arg<eng::array_t<float,1>>(args, 96);
     const int64_t begin = L->begin, end = L->end;
+    int64_t c[1];
     for (int64_t row = end - 1, n; row >= begin; row -= n) {
-        int64_t c[1];
         n = eng::row_down<1>(L, row, begin, c);
         const int64_t stop = c[0], first = stop - n;
         for (int64_t k0 = stop; k0 > first; --k0) { ENG_SCALAR; thread(v_x, v_bin, v_out, v_adj_x, v_adj_out, k0); }
@@ -105,9 +105,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     auto v_adj_x = eng::flat<eng::array_t<float,1,true>>(args, 72, d_adj_x);
     auto v_adj_out = eng::flat<eng::array_t<float,1,true>>(args, 96, d_adj_out);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
+    int64_t c[1];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<1>(L, row, n, c);
         const int64_t first = c[0], stop = first + n;
         for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_bin, v_out, v_adj_x, v_adj_out, k0); }
     }

@@ -9,7 +9,10 @@ namespace eng {
 // Whether arrays have so many bytes that no cache keeps them until they are read again, and a launch
 // writes a good part of them. each: bytes that a thread writes.
 template <int N>
-ENG_INLINE bool vast(const eng_launch* L, const extent_t (&a)[N], int64_t least, int64_t each) {
+ENG_INLINE bool vast(const eng_launch* L, const extent_t (&a)[N], int64_t least, int64_t each,
+                     int64_t row) {
+    const int64_t width = L->ndim > 1 ? L->dim[L->ndim - 1] : row;
+    if (width < row && (width < 32 || width % 16)) return false;
     int64_t bytes = 0, threads = 1;
     for (int k = 0; k < N; ++k) bytes += a[k].high - a[k].low;
     for (int d = 0; d < L->ndim; ++d) threads *= L->dim[d];

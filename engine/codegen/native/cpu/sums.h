@@ -59,6 +59,13 @@ template <class S> ENG_ALONE void add_all(S* ENG_ONLY to, const S* ENG_ONLY from
         if (!sum_t<S>::is_blank(from[i])) to[i] = S(to[i] + from[i]);
 }
 
+template <class S> ENG_ALONE void fold_all(S* ENG_ONLY to, S* ENG_ONLY from, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+        to[i] = S(to[i] + from[i]);
+        from[i] = sum_t<S>::blank();
+    }
+}
+
 template <class T> ENG_INLINE void clear(T* lanes, int64_t n) {
     using S = typename sum_t<T>::scalar;
     clear_all(reinterpret_cast<S*>(lanes), n * sum_t<T>::count);
@@ -70,6 +77,12 @@ template <class T> ENG_INLINE void spread(T& place, const T* lanes, int64_t n) {
     add_all(reinterpret_cast<S*>(&place), reinterpret_cast<const S*>(lanes), n * sum_t<T>::count);
 }
 
+// Adds lanes to others, and clears them.
+template <class T> ENG_INLINE void fold(T* to, T* lanes, int64_t n) {
+    using S = typename sum_t<T>::scalar;
+    fold_all(reinterpret_cast<S*>(to), reinterpret_cast<S*>(lanes), n * sum_t<T>::count);
+}
+
 // Adds all lanes to one element, as a tree: the second half to the first, and so on.
 template <class T> ENG_INLINE void gather(T& place, T* lanes, int64_t n) {
     for (int64_t half = 0; n > 1; n = half) {
@@ -77,6 +90,15 @@ template <class T> ENG_INLINE void gather(T& place, T* lanes, int64_t n) {
         spread(lanes[0], lanes + half, n - half);
     }
     if (n == 1) spread(place, lanes, 1);
+}
+
+// Asks for the memory of as many elements as `from` is the first of, some way on: processors foresee
+// less, and nothing beyond a page. There may be none.
+template <int N, class T> ENG_INLINE void ask_on(const T& from) {
+    constexpr uint64_t far = 1 << 14, bytes = uint64_t(N) * sizeof(T);
+    const uint64_t at = reinterpret_cast<uint64_t>(&from) + far;
+    ENG_UNROLL
+    for (uint64_t k = 0; k < bytes; k += 64) __builtin_prefetch(reinterpret_cast<const void*>(at + k));
 }
 
 }  // namespace eng
