@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -20,29 +21,42 @@ def functions(tree: ast.Module) -> list[ast.FunctionDef]:
     return [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)]
 
 
-def holds(f: ast.FunctionDef, helpers: set[str]) -> bool:
-    """Whether a function asserts something, itself or by a helper."""
+def last_name(of: ast.expr) -> str:
+    match of:
+        case ast.Name(name) | ast.Attribute(_, name):
+            return name
+    return ast.unparse(of).split(".")[-1]
+
+
+@functools.cache
+def called(f: ast.FunctionDef) -> frozenset[str] | None:
+    """What a function calls; None where it asserts something itself."""
+    names = set()
     for node in ast.walk(f):
         if isinstance(node, (ast.Assert, ast.Raise)):
-            return True
+            return None
         if isinstance(node, ast.Call):
-            name = ast.unparse(node.func).split(".")[-1]
-            if HOLDING.match(name) or name in helpers:
-                return True
-    return False
+            names.add(last_name(node.func))
+    return None if any(map(HOLDING.match, names)) else frozenset(names)
+
+
+def holds(f: ast.FunctionDef, helpers: set[str]) -> bool:
+    """Whether a function asserts something, itself or by a helper."""
+    names = called(f)
+    return names is None or not names.isdisjoint(helpers)
 
 
 def test_every_test_asserts_something_or_says_what_it_holds() -> None:
     """One whose claim is that nothing is raised says so in its first line."""
-    trees = parsed()
+    found = {path: functions(tree) for path, tree in parsed().items()}
     helpers: set[str] = set()
     for _ in range(4):  # helpers of helpers
-        for tree in trees.values():
-            helpers |= {f.name for f in functions(tree) if holds(f, helpers)}
+        for fns in found.values():
+            helpers |= {f.name for f in fns if holds(f, helpers)}
     silent = [
         f"{path.relative_to(ROOT)}:{f.lineno}"
-        for path, tree in trees.items()
-        for f in functions(tree)
+        for path, fns in found.items()
+        for f in fns
         if f.name.startswith("test")
         and not holds(f, helpers - {f.name})
         and not ast.get_docstring(f)
