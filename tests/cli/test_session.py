@@ -281,9 +281,9 @@ class TestHostileTargets:
         adtool.script(
             "import subprocess, sys, os\n"
             "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(100)'])\n"
-            "print(p.pid, flush=True)\nwhile True:\n    pass\n"
+            "print(p.pid, flush=True)\n" + adtool.without_waiting() + "while True:\n    pass\n"
         )
-        done = adtool("check", "--timeout", "8", "script.py")
+        done = adtool("check", "--timeout", "600", "script.py")
         assert done.returncode == 2
         assert gone(int(done.stdout))
 

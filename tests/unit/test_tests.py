@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
@@ -12,40 +13,54 @@ ROOT = TESTS.parent
 HOLDING = re.compile(r"(assert|check|verify|raises|warns|fail)")
 
 
-def parsed() -> dict[Path, ast.Module]:
-    return {p: ast.parse(p.read_text(encoding="utf-8")) for p in TESTS.rglob("*.py")}
+class Made(NamedTuple):
+    """A function of a test file. calls: what it calls; None where it asserts something itself."""
+
+    name: str
+    place: str
+    documented: bool
+    calls: set[str] | None
+
+    def holds(self, helpers: set[str]) -> bool:
+        """Whether it asserts something, itself or by a helper."""
+        return self.calls is None or not self.calls.isdisjoint(helpers)
 
 
-def functions(tree: ast.Module) -> list[ast.FunctionDef]:
-    return [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)]
+def functions(path: Path) -> list[Made]:
+    return [
+        Made(f.name, f"{path.relative_to(ROOT)}:{f.lineno}", bool(ast.get_docstring(f)), called(f))
+        for f in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(f, ast.FunctionDef)
+    ]
 
 
-def holds(f: ast.FunctionDef, helpers: set[str]) -> bool:
-    """Whether a function asserts something, itself or by a helper."""
+def called(f: ast.FunctionDef) -> set[str] | None:
+    names = set()
     for node in ast.walk(f):
         if isinstance(node, (ast.Assert, ast.Raise)):
-            return True
+            return None
         if isinstance(node, ast.Call):
-            name = ast.unparse(node.func).split(".")[-1]
-            if HOLDING.match(name) or name in helpers:
-                return True
-    return False
+            names.add(last_name(node.func))
+    return None if any(map(HOLDING.match, names)) else names
+
+
+def last_name(of: ast.expr) -> str:
+    match of:
+        case ast.Name(name) | ast.Attribute(_, name):
+            return name
+    return ast.unparse(of).split(".")[-1]
 
 
 def test_every_test_asserts_something_or_says_what_it_holds() -> None:
     """One whose claim is that nothing is raised says so in its first line."""
-    trees = parsed()
+    found = [f for path in TESTS.rglob("*.py") for f in functions(path)]
     helpers: set[str] = set()
     for _ in range(4):  # helpers of helpers
-        for tree in trees.values():
-            helpers |= {f.name for f in functions(tree) if holds(f, helpers)}
+        helpers |= {f.name for f in found if f.holds(helpers)}
     silent = [
-        f"{path.relative_to(ROOT)}:{f.lineno}"
-        for path, tree in trees.items()
-        for f in functions(tree)
-        if f.name.startswith("test")
-        and not holds(f, helpers - {f.name})
-        and not ast.get_docstring(f)
+        f.place
+        for f in found
+        if f.name.startswith("test") and not f.holds(helpers - {f.name}) and not f.documented
     ]
     assert silent == []
 
