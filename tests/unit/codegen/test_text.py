@@ -50,9 +50,9 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_y = eng::arg<eng::array_t<float,1>>(args, 24);
     auto v_a = eng::arg<float>(args, 48);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
+    int64_t c[1];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<1>(L, row, n, c);
         const int64_t first = c[0], stop = first + n;
         for (int64_t k0 = first; k0 < stop; ++k0) { ENG_SCALAR; thread(v_x, v_y, v_a, k0); }
     }
@@ -63,9 +63,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     auto v_y = eng::flat<eng::array_t<float,1,true>>(args, 24, d_y);
     auto v_a = eng::arg<float>(args, 48);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
-        int64_t c[1];
-        n = eng::row<1>(L, row, c);
+    int64_t c[1];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<1>(L, row, n, c);
         const int64_t first = c[0], stop = first + n;
         for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_y, v_a, k0); }
     }

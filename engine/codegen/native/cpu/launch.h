@@ -31,7 +31,6 @@ template <int A> ENG_ALONE int64_t some_row(const eng_launch* L, int64_t k, int6
 template <int A> ENG_INLINE int64_t next_row(const eng_launch* L, int64_t k, int64_t had, int64_t* c) {
     if (had == 0 || L->ndim != A) return some_row<A>(L, k, c);
     c[A - 1] += had;
-    ENG_UNROLL
     for (int d = A - 1; d > 0; --d) {
         if (c[d] < L->dim[d]) break;
         c[d] = 0;
