@@ -47,14 +47,14 @@ class ReplayedTape(Block):
     @property
     def records(self) -> list[Record]:
         """What was recorded, in order; it grows with what is recorded from then on."""
-        made = self._made()
         rows.ended(self._rows)
+        made = self._made()
+        rows.ended(self._rows)  # where graphs had recorded, they are others now
         return made
 
     @records.setter
     def records(self, records: list[Record]) -> None:
-        self._set(records)
-        rows.ended(self._rows)
+        self._set(records, rows.begun(grows=False))
 
     def _made(self) -> list[Record]:
         """The records, for a short look: it does not grow with all that is recorded after it."""
@@ -71,11 +71,11 @@ class ReplayedTape(Block):
             return self._rows
         return self._made()
 
-    def _set(self, records: list[Record]) -> None:
-        self._unmade = None
-        self._records = records
-        rows.ended(self._rows)
-        self._rows = rows.begun()
+    def _set(self, records: list[Record], new: list[Any] | None = None) -> None:
+        if new is None:
+            new = rows.begun()
+        self._rows[0] = False  # as `rows.ended`, without a call: nobody is to look in between
+        self._rows, self._records, self._unmade = new, records, None
 
     def _add(self, record: Record) -> None:
         """Puts a record behind all others."""

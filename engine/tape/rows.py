@@ -16,14 +16,17 @@ from typing import Any
 
 from engine.runtime import quick
 
+# How many parts rows are made records in at most, and of how many objects one is at least.
+_PARTS, _LEAST = 16, 1 << 16
 
-def begun() -> list[Any]:
-    """A list without rows."""
-    return [True]
+
+def begun(grows: bool = True) -> list[Any]:
+    """A list without rows. grows: whether there may come some."""
+    return [grows]
 
 
 def ended(rows: list[Any]) -> None:
-    """Has compiled code make records from now on."""
+    """Has compiled code make records from now on: no more rows come."""
     rows[0] = False
 
 
@@ -37,10 +40,23 @@ def has_any(rows: list[Any]) -> bool:
 
 
 def make(rows: list[Any], records: list[Any]) -> None:
-    """Puts the records of rows behind others; no rows are left."""
+    """Puts the records of the rows that there are behind others, in their place.
+
+    By parts, between which other threads run, and handlers of signals.
+    """
     functions = quick.functions()
     assert functions is not None  # they have made the rows
-    functions.made(rows, records)
+    left = len(rows) - 1
+    most = max(left // _PARTS, _LEAST)
+    while left > 0 and has_any(rows):
+        left -= functions.made(rows, records, most)
+
+
+def arrays(listed: list[Any], made: Callable[[], list[Any]]) -> list[Any]:
+    """The arrays of launches, some of them twice. For the arguments see `run_ready`."""
+    functions = quick.functions()
+    found = None if functions is None else functions.arrays(listed)
+    return [a for r in made() for a in r.arrays] if found is None else found
 
 
 def run_ready(listed: list[Any], made: Callable[[], list[Any]]) -> bool:

@@ -487,7 +487,7 @@ class Tape(ReplayedTape):
         self.loss = None
 
     def _arrays(self) -> list[array]:
-        found = {id(a): a for r in self._made() for a in r.arrays}
+        found = {id(a): a for a in rows.arrays(self._listed(), self._made)}
         return list((found | self._seeded).values())
 
     def _misused(self, message: str, help: str = "") -> TapeError:

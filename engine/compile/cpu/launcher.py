@@ -52,10 +52,13 @@ class Functions(NamedTuple):
 
     Those of whole launches and passes: whole(recipe, dim, inputs, outputs, record, site): a launch,
     whose site is looked for where it is left out; True, or where it left something a list of its
-    launch structure and its record (which is not on the tape then) or values. back_all(records,
-    from): adjoints of records down to the first; True, the number of a record that Python has to
-    run, or that of one that left something, with its launch structure. cleared(records, arrays):
-    sets gradients of records to zero; those of the arrays whose gradients are not among them.
+    launch structure and its record (which is not on the tape then) or values. back_all(listed,
+    from): adjoints of records, or of rows (see `engine.tape.rows`), down to the first; True, the
+    number of one that Python has to run, or that of one that left something, with its launch
+    structure. cleared(listed, arrays): sets gradients of records or rows to zero; those of the
+    arrays whose gradients are not among them. made(rows, records, most): puts the records of the
+    first rows behind others, of so many objects of the rows or a few more; of how many.
+    arrays(listed): those of records or rows, each once.
     seeded(array, cotangent): writes an array or bytes over a gradient, which it makes; True.
     zeros(models, shape, device, requires_grad): an array of zeros like one of the models, which
     have shapes. quiet(): True where nobody listens to launches and writes, but for tapes.
@@ -86,7 +89,8 @@ class Functions(NamedTuple):
     are_free: Callable[[int], bool | None]
     ask_same: Callable[[int], bool | None]
     have_same: Callable[[int], bool | None]
-    made: Callable[[list[Any], list[Any]], bool | None]
+    made: Callable[[list[Any], list[Any], int], int]
+    arrays: Callable[[list[Any]], list[Any] | None]
     call: Callable[..., Any]
     command: Callable[..., Any]
     fill: int

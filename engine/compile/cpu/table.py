@@ -18,8 +18,8 @@ from typing import Any
 _AS_LONG = "PyLong_AsLong" if ctypes.sizeof(ctypes.c_long) == 8 else "PyLong_AsLongLong"
 # In the order of `python_t`, as are all below.
 _CALLS = (
-    "PyList_Size", "PyList_GetItem", "PyList_New", "PyList_SetItem", "PyList_Append",
-    "PyList_SetSlice",
+    "PyList_Size", "PyList_GetItem", "PyList_New", "PyList_GetSlice", "PyList_SetItem",
+    "PyList_Append", "PyList_SetSlice",
     "PyTuple_Size", "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyDict_New",
     "PyDict_Size",
     "PyDict_GetItem", "PyDict_SetItem", "PySet_Contains", "PyObject_GetAttr",
@@ -156,6 +156,16 @@ def is_counted() -> bool:
     return (before, count.value) == (1, 1001) and len(more) == 1000
 
 
+def items_place() -> int | None:
+    """How many bytes into a list the address of what it has is; None where that is not clear."""
+    marks = [object() for _ in range(5)]
+    count, at, room = struct.unpack("<qQq", ctypes.string_at(id(marks) + 16, 24))
+    if count != len(marks) or not count <= room <= 2 * count or not at:
+        return None
+    there = struct.unpack("<5Q", ctypes.string_at(at, 40))
+    return 24 if there == tuple(map(id, marks)) else None
+
+
 def table(known: Mapping[str, Any], quiet: Sequence[list[Any]]) -> tuple[bytes, list[Any]] | None:
     """The table, and what it has addresses of.
 
@@ -188,7 +198,10 @@ def table(known: Mapping[str, Any], quiet: Sequence[list[Any]]) -> tuple[bytes, 
         if None in found:
             return None
         words += found  # type: ignore[arg-type]
-    words += [version_place(), is_counted()]
+    items = items_place()
+    if items is None:
+        return None
+    words += [version_place(), is_counted(), items]
     return struct.pack(f"<{len(words)}Q", *words), list(objects)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -112,7 +113,9 @@ class Program:
 def test_the_same_as_records(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = Program(seed).run()
     with monkeypatch.context() as m:
-        m.setattr(rows, "begun", lambda: [False])
+        m.setattr(rows, "_LEAST", 10)  # two rows or three at once
+        assert Program(seed).run() == found
+        m.setattr(rows, "begun", lambda grows=False: [False])
         assert Program(seed).run() == found
 
 
@@ -128,9 +131,91 @@ def test_launches_are_no_objects_of_their_own() -> None:
     assert len(gc.get_objects()) < before + 20
     tape.backward(grads={y: cotangent})
     tape.zero()
+    assert len(tape.gradients) == 2
     assert len(gc.get_objects()) < before + 20
     assert len(tape.records) == 1000
     assert len(gc.get_objects()) > before + 1000
+
+
+def test_records_are_not_made_to_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y, tape = made(N), made(N), wp.Tape()
+    with tape:
+        for _ in range(10):
+            wp.launch(scale, N, [x, y, 2.0])
+    monkeypatch.setattr(rows, "make", None)
+    tape.reset()
+    monkeypatch.undo()
+    assert tape.records == []
+    assert len(tape.gradients) == 0
+    assert tape.gradients.get(x) is None
+
+
+def test_records_in_a_list_of_another_kind() -> None:
+    class Listed(list[Any]):
+        added = 0
+
+        def append(self, record: Any) -> None:
+            self.added += 1
+            super().append(record)
+
+    program = Program(7)
+    program.tape.records = mine = Listed()
+    program.launches(6)
+    assert (mine.added, len(mine)) == (6, 6)
+    program.tape.backward(program.loss)
+
+
+def test_where_memory_runs_out_no_launch_is_there_twice() -> None:
+    spoil = pytest.importorskip("_testcapi").set_nomemory
+    remove = pytest.importorskip("_testcapi").remove_mem_hooks
+    seen = set()
+    for k in range(60):
+        x, y, cotangent, tape = made(N), made(N), wp.ones(N, dtype=float), wp.Tape()
+        with tape:
+            for _ in range(4):
+                wp.launch(scale, N, [x, y, 2.0])
+        failed = False
+        spoil(k, k + 1)  # the k-th allocation alone
+        try:
+            tape.records  # noqa: B018
+        except MemoryError:
+            failed = True
+        finally:
+            remove()
+        seen.add(failed)
+        assert len(tape.records) == 4
+        tape.backward(grads={y: cotangent})
+        assert np.array_equal(x.grad.numpy(), 4.0 * x.numpy())  # of the last one
+    assert seen == {True, False}
+
+
+def test_records_that_are_set_are_all_there_are() -> None:
+    program, done, wrong = Program(8), threading.Event(), []
+
+    def look() -> None:
+        while not done.is_set():
+            program.tape.records  # noqa: B018
+
+    threads = [threading.Thread(target=look) for _ in range(2)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for t in threads:
+            t.start()
+        for _ in range(300):
+            program.tape.reset()
+            with program.tape:
+                wp.launch(scale, N, [program.arrays[0], program.arrays[1], 2.0])
+            for _ in range(20):
+                program.tape.records = []
+                if program.tape.records:
+                    wrong.append(len(program.tape.records))
+    finally:
+        sys.setswitchinterval(interval)
+        done.set()
+        for t in threads:
+            t.join()
+    assert not wrong
 
 
 def test_who_has_the_records_sees_them_grow() -> None:

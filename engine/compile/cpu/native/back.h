@@ -97,11 +97,11 @@ struct left_t {
 // Whether the adjoints of launches can run as they did before, as `LaunchRecord.is_ready` says.
 bool are_ready(const launches_t& launches) {
     for (int64_t k = 0; k < launches.count; ++k) {
-        const seen_t& one = launches.of[k];
+        const seen_t one = launches[k];
         object* const s = one.selection;
         if (!one.alone || slot(s, N_ADJOINT) == py.none) return false;
         if (py.holds(slot(s, N_CLEARED), one.dim) != 1) return false;
-        if (selected(*one.recipe, launches.values(k)) != s) return false;
+        if (selected(*launches.of[k].recipe, one.values) != s) return false;
     }
     return true;
 }
@@ -111,16 +111,15 @@ int take(
     chunk_t& chunk, const launches_t& launches, int64_t k, const world_t& w,
     kept_t<chunk_t::JOBS>& kept
 ) {
-    const seen_t& one = launches.of[k];
+    const seen_t one = launches[k];
     if (!one.quiet || chunk.count == chunk_t::JOBS) return 0;
     object* const adjoint = slot(one.selection, N_ADJOINT);
     const way_t way(adjoint == py.none ? nullptr : adjoint, one.dim, w);
     if (!way.run) return 0;
     const int64_t before = chunk.count;
     kept.add(way.brief);
-    const auto value = [&](int64_t i) {
-        return i < one.recipe->count ? launches.values(k)[i] : nullptr;
-    };
+    const int64_t count = launches.of[k].recipe->count;
+    const auto value = [&](int64_t i) { return i < count ? one.values[i] : nullptr; };
     const int took = chunk.add(*way.run, value, one.blob);
     if (chunk.count == before) drop(kept.all[--kept.count]);
     return took;

@@ -112,7 +112,7 @@ object* cleared(object*, object* const* given, int64_t n) {
     each_t grads(most);
     if (!grads.made()) return nothing();
     for (int64_t k = 0; k < launches.count; ++k) {
-        if (!gather(launches.values(k), *launches.of[k].recipe, grads, most)) return nothing();
+        if (!gather(launches[k].values, *launches.of[k].recipe, grads, most)) return nothing();
     }
     object* rest = length(given[1]) < 0 ? nullptr : py.list(0);
     if (!rest) return nothing();
@@ -130,6 +130,33 @@ object* cleared(object*, object* const* given, int64_t n) {
         return nullptr;
     }
     return rest;
+}
+
+// arrays(launches): those of records or rows, each once; None where Python has to look.
+object* arrays(object*, object* const* given, int64_t n) {
+    if (n != 1 || !py.record_type || type_of(given[0]) != py.list_type) return nothing();
+    launches_t launches(false);
+    if (!launches.take(given[0], py.list_size(given[0]))) return nothing();
+    int64_t most = 0;
+    for (int64_t k = 0; k < launches.count; ++k) most += launches.of[k].recipe->count;
+    each_t found(most);
+    if (!found.made()) return nothing();
+    for (int64_t k = 0; k < launches.count; ++k) {
+        const recipe_t& r = *launches.of[k].recipe;
+        object* const* const values = launches[k].values;
+        for (int64_t i = 0; i < r.count; ++i) {
+            object* const a = values[i];
+            if (r.kinds->of[i].code != ARRAY || a == py.none) continue;
+            object* const whole = slot(a, A_WHOLE);
+            found.add(whole == py.none ? a : whole);
+        }
+    }
+    object* out = py.list(found.count);
+    for (int64_t k = 0; out && k < found.count; ++k) {
+        keep(found.all[k]);
+        py.list_set(out, k, found.all[k]);
+    }
+    return out;
 }
 
 // seeded(array, cotangent): writes a cotangent over an array's gradient: an array of the same

@@ -14,7 +14,8 @@ struct object;
 // Places of slots, in the order of the table.
 enum place {
     A_IR, A_PACKED, A_STORAGE, A_CONTIGUOUS, A_LO, A_HI, A_GRAD, A_FLAG, A_ORIGIN, A_SHARED, A_PTR,
-    A_RETAIN, A_FIXED, A_UNSET = A_FIXED + 6, S_WRITABLE = A_UNSET + 5, S_GUARD, S_HOLD, S_VERSION,
+    A_RETAIN, A_FIXED, A_UNSET = A_FIXED + 6, A_WHOLE = A_UNSET + 4,
+    S_WRITABLE, S_GUARD, S_HOLD, S_VERSION,
     S_EXTERNAL, S_VIEWS, S_LO, S_BYTES, S_OWNER, S_DEVICE, S_UNSET, S_KEPT = S_UNSET + 2,
     H_STORAGE = S_UNSET + 4, H_LO,
     H_HI, H_VERSION, H_UNSEEN, H_START, H_END, H_CHUNKS,
@@ -37,6 +38,7 @@ struct python_t {
     int64_t (*list_size)(object*);
     object* (*list_item)(object*, int64_t);  // borrowed
     object* (*list)(int64_t);
+    object* (*list_part)(object*, int64_t, int64_t);  // a new one
     int (*list_set)(object*, int64_t, object*);  // takes the object
     int (*list_add)(object*, object*);
     int (*list_put)(object*, int64_t, int64_t, object*);  // in the place of some; null for nothing
@@ -94,6 +96,7 @@ struct python_t {
     int64_t at[PLACES];
     int64_t version;  // of a dictionary: a number that changes whenever it does; 0 for none
     int64_t counted;  // an object begins with the plain number of its references
+    int64_t items;    // of a list: where the address of what it has is
 };
 
 python_t py;
@@ -222,6 +225,11 @@ object* referred(object* reference) {
 int64_t length(object* group) {
     object* const t = type_of(group);
     return t == py.list_type ? py.list_size(group) : t == py.tuple_type ? py.tuple_size(group) : -1;
+}
+
+// All that a list has.
+object* const* items(object* list) {
+    return *reinterpret_cast<object* const**>(reinterpret_cast<char*>(list) + py.items);
 }
 
 object* item(object* group, int64_t i) {

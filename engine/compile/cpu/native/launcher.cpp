@@ -122,6 +122,7 @@ int eng_launcher(const void* table, int64_t size, void** functions) {
         reinterpret_cast<void*>(&hold_all), reinterpret_cast<void*>(&announce_all),
         reinterpret_cast<void*>(&are_free), reinterpret_cast<void*>(&ask_same),
         reinterpret_cast<void*>(&have_same), reinterpret_cast<void*>(&made),
+        reinterpret_cast<void*>(&arrays),
         reinterpret_cast<void*>(&call), reinterpret_cast<void*>(&command),
         reinterpret_cast<void*>(&fill), reinterpret_cast<void*>(&copy),
         reinterpret_cast<void*>(sizeof(eng_launch)),

@@ -11,6 +11,8 @@ namespace {
 // more: see `engine.tape.rows`.
 enum row { W_PLAN, W_DIM, W_BLOB, W_INPUTS, W_SITE, W_SELECTION, W_VALUES };
 
+constexpr int64_t LONGEST = W_VALUES + 2 * VALUES;
+
 bool are_rows(object* list) {
     object* const first = py.list_size(list) ? py.list_item(list, 0) : nullptr;
     return first == py.yes || first == py.no;
@@ -19,105 +21,103 @@ bool are_rows(object* list) {
 // How many objects a row is of.
 int64_t length_of(const recipe_t& r) { return W_VALUES + r.count + r.held[0]; }
 
-// Objects, kept as long as this lives if they are to be.
-struct many_t {
-    object** all = nullptr;
-    int64_t count = 0, room = 0;
-    const bool keeps;
-
-    explicit many_t(bool keeps) : keeps(keeps) {}
-    many_t(const many_t&) = delete;
-    void operator=(const many_t&) = delete;
-
-    ~many_t() {
-        while (keeps && count) drop(all[--count]);
-        free(all);
+// Removes what a list of rows has from a place on, which others keep. It does not fail: of few objects
+// at once that mostly needs no memory, and where it does, None stands there, which is no row.
+void cut(object* rows, int64_t from) {
+    constexpr int64_t FEW = 8;
+    int64_t end = py.list_size(rows);
+    for (int64_t k = from; k < end; ++k) {
+        keep(py.none);
+        py.list_set(rows, k, py.none);
     }
-
-    // False where memory ran out.
-    bool add(object* o) {
-        if (count == room) {
-            const int64_t more = room ? 2 * room : 64;
-            object** const at = static_cast<object**>(realloc(all, more * sizeof *all));
-            if (!at) return false;
-            all = at, room = more;
+    for (; end > from; end = py.list_size(rows)) {
+        if (py.list_put(rows, end - from < FEW ? from : end - FEW, end, nullptr) != 0) {
+            return py.clear();
         }
-        all[count++] = o;
-        if (keeps) keep(o);
-        return true;
     }
-};
+}
 
 // What a backward pass needs of a launch.
 struct seen_t {
     object *dim, *blob, *selection;
-    const recipe_t* recipe;
-    int64_t values;  // where these are among all objects
-    bool alone;      // no arguments share memory
-    bool quiet;      // it saved nothing
+    object* const* values;
+    bool alone;  // no arguments share memory
+    bool quiet;  // it saved nothing
 };
 
-// Launches. keeps: what they have, since others may change the list while adjoints run.
+// Launches of a list. keeps: what they have, since others may change the list while adjoints run.
 struct launches_t {
-    seen_t* of = nullptr;
+    struct one_t {
+        object* const* at;  // a row, or a record
+        const recipe_t* recipe;
+    };
+    one_t* of = nullptr;
     int64_t count = 0, room = 0;
-    many_t kept;
+    const bool keeps;
 
-    explicit launches_t(bool keeps) : kept(keeps) {}
-    ~launches_t() { free(of); }
+    explicit launches_t(bool keeps) : keeps(keeps) {}
+    launches_t(const launches_t&) = delete;
+    void operator=(const launches_t&) = delete;
 
-    object* const* values(int64_t k) const { return kept.all + of[k].values; }
+    ~launches_t() {
+        free(of);
+        if (copy) drop(copy);
+    }
 
-    // The first ones of a list, no more than that; false where there is anything else.
+    seen_t operator[](int64_t k) const {
+        object* const* const at = of[k].at;
+        object* const o = *at;
+        if (type_of(o) == py.plan_type) {
+            return {at[W_DIM], at[W_BLOB], at[W_SELECTION], at + W_VALUES, true, true};
+        }
+        return {
+            slot(o, R_DIM), slot(o, R_BLOB), slot(o, R_SELECTION), items(slot(o, R_VALUES)),
+            slot(o, R_ALIASED) == py.nowhere,
+            slot(o, R_JOURNAL) == py.none && slot(o, R_STACK) == py.zero,
+        };
+    }
+
+    // The first ones, no more than that; false where there is anything else.
     bool take(object* list, int64_t most) {
-        const bool rows = are_rows(list);
         const int64_t size = py.list_size(list);
+        const bool rows = are_rows(list);
+        if (keeps) list = copy = py.list_part(list, 0, size);
+        if (!list) return false;
+        object* const* const all = items(list);
         recipes_t recipes;
         for (int64_t k = rows; k < size && count < most;) {
-            object* const o = py.list_item(list, k);
-            const bool alone = type_of(o) == py.record_type;
-            if (!alone && !(rows && type_of(o) == py.plan_type)) return false;
-            const recipe_t* const r = recipes.of(alone ? slot(o, R_PLAN) : o);
-            if (!r || r->count > VALUES) return false;
-            if (!(alone ? take_record(o, *r) : take_row(list, k, *r))) return false;
-            k += alone ? 1 : length_of(*r);
+            object* const o = all[k];
+            if (rows && o == py.none) {
+                ++k;
+                continue;
+            }
+            const bool record = type_of(o) == py.record_type;
+            if (!record && !(rows && type_of(o) == py.plan_type)) return false;
+            const recipe_t* const r = recipes.of(record ? slot(o, R_PLAN) : o);
+            if (!r || r->count > VALUES || (record && !fits(o, *r))) return false;
+            if (!add({all + k, r})) return false;
+            k += record ? 1 : length_of(*r);
         }
         return true;
     }
 
   private:
-    bool add(const seen_t& one) {
+    object* copy = nullptr;
+
+    bool add(const one_t& one) {
         if (count == room) {
-            const int64_t more = room ? 2 * room : 8;
-            seen_t* const at = static_cast<seen_t*>(realloc(of, more * sizeof *of));
+            const int64_t more = room ? 2 * room : 64;
+            one_t* const at = static_cast<one_t*>(realloc(of, more * sizeof one));
             if (!at) return false;
             of = at, room = more;
         }
         of[count++] = one;
-        return kept.add(one.dim) && kept.add(one.blob) && kept.add(one.selection);
+        return true;
     }
 
-    bool take_record(object* o, const recipe_t& r) {
-        object* const values = slot(o, R_VALUES);
-        if (type_of(values) != py.list_type || py.list_size(values) != r.count) return false;
-        const int64_t at = kept.count;
-        for (int64_t i = 0; i < r.count; ++i) if (!kept.add(py.list_item(values, i))) return false;
-        return kept.add(slot(o, R_PLAN)) && add({
-            slot(o, R_DIM), slot(o, R_BLOB), slot(o, R_SELECTION), &r, at,
-            slot(o, R_ALIASED) == py.nowhere,
-            slot(o, R_JOURNAL) == py.none && slot(o, R_STACK) == py.zero,
-        });
-    }
-
-    bool take_row(object* list, int64_t k, const recipe_t& r) {
-        object* part[W_VALUES];
-        for (int i = 0; i < W_VALUES; ++i) part[i] = py.list_item(list, k + i);
-        const int64_t at = kept.count;
-        for (int64_t i = 0; i < r.count; ++i) {
-            if (!kept.add(py.list_item(list, k + W_VALUES + i))) return false;
-        }
-        return kept.add(part[W_PLAN])
-            && add({part[W_DIM], part[W_BLOB], part[W_SELECTION], &r, at, true, true});
+    static bool fits(object* record, const recipe_t& r) {
+        object* const values = slot(record, R_VALUES);
+        return type_of(values) == py.list_type && py.list_size(values) == r.count;
     }
 };
 

@@ -138,85 +138,32 @@ bool meet(object* a, object* b) {
     return number(a, A_LO) < number(b, A_HI) && number(b, A_LO) < number(a, A_HI);
 }
 
-struct tape_t {
-    object *captures = nullptr, *rows = nullptr, *overwrites = nullptr, *read = nullptr;
-
-    ~tape_t() {
-        object* const parts[] = {captures, rows, overwrites};
-        for (object* o : parts) if (o) drop(o);
-    }
-
-    // Whether a tape is one as they are by default, to which nobody listens.
-    bool take(object* tape) {
-        if (type_of(tape) != py.tape_type || !settings.for_tapes()) return false;
-        captures = py.get(tape, py.captures);
-        if (captures != py.nobody) return false;
-        rows = py.get(tape, py.rows);
-        overwrites = rows ? py.get(tape, py.overwrites) : nullptr;
-        read = overwrites ? slot(overwrites, O_READ) : nullptr;
-        return read && type_of(rows) == py.list_type && are_rows(rows);
-    }
-
-    // Whether a launch overwrites nothing that is read again, and what it reads is no more of a
-    // piece of memory than is known.
-    bool suits(const launch_t& l, object* watched) const {
-        const int64_t *writes = l.r.writes, *pairs = l.r.pairs;
-        for (int64_t k = 1; k <= pairs[0]; ++k) {
-            object *a = l.values[pairs[2 * k - 1]], *b = l.values[pairs[2 * k]];
-            if (meet(a, b)) return false;
-        }
-        if (!py.dict_size(read)) return true;
-        for (int64_t k = 1; k <= writes[0]; ++k) {
-            if (py.dict_get(read, slot(l.values[writes[k]], A_STORAGE))) return false;
-        }
-        for (int64_t k = 0; k < py.tuple_size(watched); ++k) {
-            object* const a = l.values[py.as_long(py.tuple_item(watched, k))];
-            object* const known = py.dict_get(read, slot(a, A_STORAGE));
-            if (known && (number(a, A_LO) < py.as_long(py.tuple_item(known, 0))
-                          || py.as_long(py.tuple_item(known, 1)) < number(a, A_HI))) return false;
-        }
-        return true;
-    }
-
-    // Notes what a launch reads again.
-    bool note(const launch_t& l, object* watched) const {
-        for (int64_t k = 0; k < py.tuple_size(watched); ++k) {
-            object* const a = l.values[py.as_long(py.tuple_item(watched, k))];
-            if (py.dict_get(read, slot(a, A_STORAGE))) continue;
-            object* all = range(a);
-            const bool done = all && py.dict_set(read, slot(a, A_STORAGE), all) == 0;
-            if (all) drop(all);
-            if (!done) return false;
-        }
-        return true;
-    }
-};
-
 // What a tape keeps of a launch, as a row has it, with holds on what its inputs contain.
 struct kept_row_t {
-    kept_t<W_VALUES + 2 * VALUES> parts;
+    kept_t<LONGEST> parts;
     const recipe_t& r;
 
     explicit kept_row_t(const recipe_t& recipe) : r(recipe) {}
 
     // False where there was an error.
     bool take(const launch_t& l, object* selection) {
-        object* made[] = {
-            py.bytes(reinterpret_cast<const char*>(l.args), l.size), py.from_long(l.inputs),
-            l.place ? (keep(l.place), l.place) : site(l.depth),
-        };
-        bool whole = true;
-        for (object* o : made) whole = whole && o;
-        object* const own[] = {r.plan, l.dim, made[0], made[1], made[2], selection};
-        for (object* o : own) if (o) parts.add(o);
-        for (object* o : made) if (o) drop(o);
+        parts.add(r.plan);
+        parts.add(l.dim);
+        const bool whole = take(py.bytes(reinterpret_cast<const char*>(l.args), l.size))
+            && take(py.from_long(l.inputs))
+            && take(l.place ? (keep(l.place), l.place) : site(l.depth));
+        parts.add(selection);
         for (int64_t k = 0; k < r.count; ++k) parts.add(l.values[k]);
-        for (int64_t k = 0; whole && k < r.held[0]; ++k) {
-            object* hold = held(l.values[r.held[1 + k]]);
-            whole = hold != nullptr;
-            if (hold) parts.add(hold), drop(hold);
+        for (int64_t k = 0; k < r.held[0]; ++k) {
+            if (!whole || !take(held(l.values[r.held[1 + k]]))) return false;
         }
         return whole;
+    }
+
+    // Takes a part that was made; false where it was not.
+    bool take(object* part) {
+        if (part) parts.add(part), drop(part);
+        return part != nullptr;
     }
 
     // Puts it behind others: all of it, or nothing.
@@ -224,7 +171,7 @@ struct kept_row_t {
         const int64_t before = py.list_size(rows);
         for (int64_t k = 0; k < parts.count; ++k) {
             if (py.list_add(rows, parts.all[k]) == 0) continue;
-            py.list_put(rows, before, before + k, nullptr);
+            cut(rows, before);
             return false;
         }
         return true;
@@ -266,16 +213,74 @@ object* record_of(const recipe_t& r, object* const* row) {
     return out;
 }
 
-// Puts a launch on a tape that has run: as a row, or where somebody has looked, as a record.
-bool put(object* tape, const tape_t& t, const kept_row_t& row) {
-    if (py.list_item(t.rows, 0) == py.yes) return row.append(t.rows);
-    object* record = record_of(row.r, row.parts.all);
-    object* records = record ? py.get(tape, py.records) : nullptr;
-    const bool done = records && py.list_add(records, record) == 0;
-    if (records) drop(records);
-    if (record) drop(record);
-    return done;
-}
+struct tape_t {
+    object *captures = nullptr, *rows = nullptr, *overwrites = nullptr, *read = nullptr;
+    object* records = nullptr;  // where somebody has looked
+
+    ~tape_t() {
+        object* const parts[] = {captures, rows, overwrites, records};
+        for (object* o : parts) if (o) drop(o);
+    }
+
+    // Whether a tape is one as they are by default, to which nobody listens.
+    bool take(object* tape) {
+        if (type_of(tape) != py.tape_type || !settings.for_tapes()) return false;
+        captures = py.get(tape, py.captures);
+        if (captures != py.nobody) return false;
+        rows = py.get(tape, py.rows);
+        overwrites = rows ? py.get(tape, py.overwrites) : nullptr;
+        read = overwrites ? slot(overwrites, O_READ) : nullptr;
+        if (!read || type_of(rows) != py.list_type || !are_rows(rows)) return false;
+        if (py.list_item(rows, 0) == py.yes) return true;
+        records = py.get(tape, py.records);
+        if (!records) by_python = true;
+        return records && type_of(records) == py.list_type;
+    }
+
+    // Puts a launch there that has run: as a row, or where somebody has looked, as a record.
+    bool put(object* tape, const kept_row_t& row) {
+        if (py.list_item(rows, 0) == py.yes) return row.append(rows);
+        object* record = record_of(row.r, row.parts.all);
+        if (record && !records) records = py.get(tape, py.records);
+        const bool done = record && records && py.list_add(records, record) == 0;
+        if (record) drop(record);
+        return done;
+    }
+
+    // Whether a launch overwrites nothing that is read again, and what it reads is no more of a
+    // piece of memory than is known.
+    bool suits(const launch_t& l, object* watched) const {
+        const int64_t *writes = l.r.writes, *pairs = l.r.pairs;
+        for (int64_t k = 1; k <= pairs[0]; ++k) {
+            object *a = l.values[pairs[2 * k - 1]], *b = l.values[pairs[2 * k]];
+            if (meet(a, b)) return false;
+        }
+        if (!py.dict_size(read)) return true;
+        for (int64_t k = 1; k <= writes[0]; ++k) {
+            if (py.dict_get(read, slot(l.values[writes[k]], A_STORAGE))) return false;
+        }
+        for (int64_t k = 0; k < py.tuple_size(watched); ++k) {
+            object* const a = l.values[py.as_long(py.tuple_item(watched, k))];
+            object* const known = py.dict_get(read, slot(a, A_STORAGE));
+            if (known && (number(a, A_LO) < py.as_long(py.tuple_item(known, 0))
+                          || py.as_long(py.tuple_item(known, 1)) < number(a, A_HI))) return false;
+        }
+        return true;
+    }
+
+    // Notes what a launch reads again.
+    bool note(const launch_t& l, object* watched) const {
+        for (int64_t k = 0; k < py.tuple_size(watched); ++k) {
+            object* const a = l.values[py.as_long(py.tuple_item(watched, k))];
+            if (py.dict_get(read, slot(a, A_STORAGE))) continue;
+            object* all = range(a);
+            const bool done = all && py.dict_set(read, slot(a, A_STORAGE), all) == 0;
+            if (all) drop(all);
+            if (!done) return false;
+        }
+        return true;
+    }
+};
 
 // One that is recorded: what it left comes with the record, which is not on the tape then.
 object* recorded(launch_t& l, const world_t& w, object* tape) {
@@ -297,40 +302,52 @@ object* recorded(launch_t& l, const world_t& w, object* tape) {
         object* record = record_of(l.r, row.parts.all);
         return record ? l.left(state, record) : nullptr;
     }
-    return put(tape, t, row) ? yes() : nullptr;
+    return t.put(tape, row) ? yes() : nullptr;
 }
 
-// made(rows, records): makes the records that rows stand for, behind others. True.
+// made(rows, records, most): makes the records that the first rows stand for, behind others: of so
+// many objects of the rows, or a few more. How many objects that were.
 object* made(object*, object* const* given, int64_t n) {
-    if (n != 2 || type_of(given[0]) != py.list_type || !are_rows(given[0])) return nothing();
-    object* const rows = given[0];
-    for (;;) {
-        many_t row(true);
-        object* out = py.list(0);
-        bool whole = out != nullptr;
-        const int64_t size = py.list_size(rows);
-        for (int64_t k = 1; whole && k < size; ++k) whole = row.add(py.list_item(rows, k));
-        for (int64_t k = 0; whole && k < row.count;) {
-            object* o = row.all[k];
-            const bool plan = type_of(o) == py.plan_type;
-            const recipe_t* const r = plan ? words<recipe_t>(slot(o, P_RECIPE)) : nullptr;
-            object* record = r ? record_of(*r, row.all + k) : (keep(o), o);
-            whole = record && py.list_add(out, record) == 0;
-            if (record) drop(record);
-            k += r ? length_of(*r) : 1;
+    if (n != 3 || type_of(given[0]) != py.list_type || !are_rows(given[0])) return nothing();
+    object *const rows = given[0], *const records = given[1];
+    const int64_t most = py.as_long(given[2]);
+    object* const copy = py.list_part(rows, 1, 1 + most + LONGEST);
+    const int64_t all = copy ? py.list_size(copy) : 0;
+    object* out = copy ? py.list(0) : nullptr;
+    int64_t done = 0;
+    object* const* const row = out ? items(copy) : nullptr;
+    while (out && done < all && done < most) {
+        object* const o = row[done];
+        if (o == py.none) {
+            ++done;
+            continue;
         }
-        // What is made may have the collector run anything, other threads included.
-        bool same = whole && py.list_size(rows) >= size;
-        for (int64_t k = 1; same && k < size; ++k) same = py.list_item(rows, k) == row.all[k - 1];
-        if (same) {
-            const int64_t end = py.list_size(given[1]);
-            whole = py.list_put(given[1], end, end, out) == 0;
-            if (whole) whole = py.list_put(rows, 1, size, nullptr) == 0;
-        }
-        if (out) drop(out);
-        if (!whole) return py.error() ? nullptr : (py.raise(py.no_memory), nullptr);
-        if (same) return yes();
+        const bool plan = type_of(o) == py.plan_type;
+        const recipe_t* const r = plan ? words<recipe_t>(slot(o, P_RECIPE)) : nullptr;
+        object* record = r ? record_of(*r, row + done) : (keep(o), o);
+        const bool added = record && py.list_add(out, record) == 0;
+        if (record) drop(record);
+        if (!added) drop(out), out = nullptr;
+        done += r ? length_of(*r) : 1;
     }
+    // What is made may have the collector run anything, other threads included.
+    bool same = out && py.list_size(rows) > done;
+    for (int64_t k = 0; same && k < done; ++k) same = items(rows)[1 + k] == row[k];
+    const int64_t end = same ? py.list_size(records) : 0;
+    bool whole = out != nullptr;
+    if (same && (whole = py.list_put(records, end, end, out) == 0)) {
+        // Those to come first, then fewer of them: nothing is to fail any more.
+        const int64_t rest = py.list_size(rows) - 1 - done;
+        for (int64_t k = 0; k < rest; ++k) {
+            object* const o = items(rows)[1 + done + k];
+            keep(o);
+            py.list_set(rows, 1 + k, o);
+        }
+        cut(rows, 1 + rest);
+    }
+    if (out) drop(out);
+    if (copy) drop(copy);
+    return whole ? py.from_long(same ? done : 0) : nullptr;
 }
 
 // A grid as Python's short way takes it; null for others. The caller drops it.
