@@ -1,10 +1,10 @@
 """Sums of many threads on the CPU, as text: some threads in a row have numbers of their own.
 
-Where threads add to elements that are the same for the whole launch, `STEP` threads in a row have a
-number each, for every place. Compilers keep these in registers where threads do little, which then
-go by steps of just so many, and ask for memory to come. After some steps the numbers are added to
-others, which are what is added up as a tree in the end: so no number grows by many small ones.
-Elsewhere more threads have numbers, in memory: a row of the grid, or the threads around elements.
+Where threads add to elements that are the same for the launch, or for a row of the grid, `STEP`
+threads in a row have a number each, for every place. Compilers keep these in registers where
+threads do little, which then go by steps of just so many, and ask for memory to come. After some
+steps the numbers are added to others, which are what is added up as a tree in the end: so no number
+grows by many small ones. For elements around the threads, more of them have numbers, in memory.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ STEPS = 64  # after which these are added to others
 LITTLE = 128  # operations of a thread that is there twice, for whole steps and for the rest
 
 
-def whole(places: Mapping[str, tuple[Place, ...]]) -> bool:
-    """Whether all elements are the same for a whole launch."""
-    return all(axis < 0 for some in places.values() for place in some for axis, _ in place)
+def even(places: Mapping[str, tuple[Place, ...]], axes: int) -> bool:
+    """Whether all elements are the same for whole rows of the grid."""
+    last = axes - 1
+    return all(axis < last for some in places.values() for place in some for axis, _ in place)
 
 
 class Sums:
@@ -42,9 +43,9 @@ class Sums:
     def __init__(self, e: Emitter, known: Loops) -> None:
         self.e, self.known = e, known
         self.places = dict(known.sums)
-        self.whole = whole(self.places)
-        self.lanes = STEP if self.whole else known.lanes
         self.axes = e.facts[id(e.fn)].axes
+        self.even = even(self.places, self.axes)
+        self.lanes = STEP if self.even else known.lanes
         self.params = [p for p in e.fn.params if p.name in self.places]
 
     def before(self) -> list[str]:
@@ -58,12 +59,14 @@ class Sums:
             out += self.type(p)
             t, size = _element(p), len(self.places[p.name]) * self.lanes
             out.append(f"alignas(64) {t} {_lane(p)}[{size}];")
-            if self.whole:
+            if self.even:
                 out.append(f"alignas(64) {t} {_few(p)}[{size}];")
-                out += [f"eng::clear({x}, {size});" for x in (_lane(p), _few(p))]
-            else:
-                out += [f"eng::clear({_lane(p)} + {at}, most);" for at, _ in self.of(p, "launch")]
-        return [*out, "int64_t held = 0;"] if self.whole else out
+            for at, _ in self.of(p, "launch"):
+                if self.even:
+                    out += [f"eng::clear({x} + {at}, {STEP});" for x in (_lane(p), _few(p))]
+                else:
+                    out.append(f"eng::clear({_lane(p)} + {at}, most);")
+        return [*out, "int64_t held = 0;"] if self.even and all_threads else out
 
     def type(self, p: n.Var) -> list[str]:
         """What a thread gets for an array: numbers of its own, told apart by the index."""
@@ -103,7 +106,7 @@ class Sums:
         out = []
         for p in self.params:
             for k, place in enumerate(self.places[p.name]):
-                name = _few(p) if self.whole else _lane(p)
+                name = _few(p) if self.even else _lane(p)
                 lane, own = f"{name}[{k * self.lanes} + j]", f"{_own(p)}[{k}]"
                 alone = self.span(place) == "block"
                 out.append(f"{lane} = {own};" if alone else f"eng::atomic_add({lane}, {own});")
@@ -121,7 +124,7 @@ class Sums:
 
     def blocks(self, x: str, call: str, ends: list[str], down: bool) -> list[str]:
         """The loop over the threads of a row, as many at once as there are lanes."""
-        if self.whole:
+        if self.even:
             return self.steps(x, call, ends, down)
         row = [(p, at, place) for p in self.params for at, place in self.of(p, "row")]
         out = [f"const int64_t wide = eng::least({self.lanes}, n);"] if row else []
@@ -147,7 +150,7 @@ class Sums:
         return out
 
     def steps(self, x: str, call: str, ends: list[str], down: bool) -> list[str]:
-        """The same, where all elements are those of the launch."""
+        """The same, where all elements are those of the launch or of the row."""
         run = f"const int64_t {x} = from + j; {call}"
         if down:
             head = "for (int64_t at = stop, some; at > first; at -= some) {"
@@ -181,17 +184,28 @@ class Sums:
                     f"for (int64_t j = 0; j < till - from; ++j) {{ ENG_SCALAR; {run} }}",
                 ]
         body = [f"some = eng::least({STEP * STEPS}, {left});", till, *steps]
-        body.append(f"held += (some + {STEP - 1}) / {STEP};")
-        fold = " ".join(self.fold())
-        body.append(f"if (held >= {STEPS}) {{ {fold} held = 0; }}")
-        return [head, *(f"    {line}" for line in (*body, *ends)), "}"]
+        if fold := self.fold("launch"):
+            body.append(f"held += (some + {STEP - 1}) / {STEP};")
+            body.append(f"if (held >= {STEPS}) {{ {' '.join(fold)} held = 0; }}")
+        row = [(p, at, place) for p in self.params for at, place in self.of(p, "row")]
+        out, after = list[str](), list[str]()
+        if row:
+            out = [f"const int64_t wide = eng::least({STEP}, n);",
+                   f"const bool is_long = n > {STEP * STEPS};"]  # fmt: skip
+            body.append(f"if (is_long) {{ {' '.join(self.fold('row'))} }}")
+        for p, at, place in row:
+            few, lane = f"{_few(p)} + {at}", f"{_lane(p)} + {at}"
+            out.append(f"eng::clear({few}, wide);")
+            out.append(f"if (is_long) eng::clear({lane}, wide);")
+            after.append(f"eng::gather({_at(p, place)}, is_long ? {lane} : {few}, wide);")
+        return [*out, head, *(f"    {line}" for line in (*body, *ends)), "}", *after]
 
-    def fold(self) -> list[str]:
+    def fold(self, span: str) -> list[str]:
         """Adds the numbers of threads to those of more of them."""
         return [
-            f"eng::fold({_lane(p)}, {_few(p)}, {len(self.places[p.name]) * self.lanes});"
-            for p in self.params
-        ]
+            f"eng::fold({_lane(p)} + {at}, {_few(p)} + {at}, {STEP});"
+            for p in self.params for at, _ in self.of(p, span)
+        ]  # fmt: skip
 
     def asked(self) -> list[str]:
         """Asks for what steps to come read of a single array: of several, enough is on its way."""
@@ -210,7 +224,7 @@ class Sums:
             f"eng::gather({_at(p, place)}, {_lane(p)} + {at}, most);"
             for p in self.params for at, place in self.of(p, "launch")
         ]  # fmt: skip
-        return [*(self.fold() if self.whole and self.params else []), *gathers]
+        return [*(self.fold("launch") if self.even else []), *gathers]
 
 
 def is_light(e: Emitter) -> bool:

@@ -1,4 +1,4 @@
-"""Sums that all threads of a launch add to: one order, however threads run, and nothing lost."""
+"""Sums of all threads of a launch or a row: one order, however threads run, and nothing lost."""
 
 from __future__ import annotations
 
@@ -87,6 +87,24 @@ def plane(x: F2, out: F):
 
 
 @wp.kernel
+def by_row(x: F2, rows: D, out: F):
+    i, j = wp.tid()
+    wp.atomic_add(rows, i, wp.float64(x[i, j]) * wp.float64(x[i, j]))
+    wp.atomic_add(out, 3, x[i, j])
+
+
+@wp.kernel
+def row_by_row(x: F2, rows: F, out: F):
+    """With a loop, and elements of a row and of the launch in one array."""
+    i, j = wp.tid()
+    value = float(0.0)
+    for k in range(2):
+        value += x[i, j] * float(k + 1)
+    wp.atomic_add(rows, i, value)
+    wp.atomic_add(rows, 0, x[i, j])
+
+
+@wp.kernel
 def stored(x: F, y: F, out: F):
     i = wp.tid()
     y[i] = x[i] * 2.0 + y[i]
@@ -118,8 +136,8 @@ def doubled(x: F, out: F):
     wp.atomic_add(out, 0, x[i] * x[i])
 
 
-KERNELS = [squares, wide, guarded, left, some, several, vectors, plane, stored, turning, weighted,
-           doubled]  # fmt: skip
+KERNELS = [squares, wide, guarded, left, some, several, vectors, plane, by_row, row_by_row, stored,
+           turning, weighted, doubled]  # fmt: skip
 Forms = list[tuple[n.Function, Entry, Entry]]
 
 
@@ -134,6 +152,8 @@ def shape(p: n.Var, dim: tuple[int, ...]) -> tuple[int, ...]:
     """Arrays of results of some elements; of the threads' own, as many as these."""
     assert isinstance(p.type, ArrayType)
     fixed = p.name.removeprefix("adj_").removeprefix("tan_")
+    if fixed == "rows":
+        return dim[:1]
     return (4,) if fixed in ("out", "a", "b", "c", "d", "count", "size", "w") else dim
 
 
@@ -179,9 +199,10 @@ def test_sums_that_are_exact_are_those_of_threads_one_by_one(kernel: Any) -> Non
         assert ran(forms, 0, size) == ran(forms, 1, size), size
 
 
-@pytest.mark.parametrize("row", [1, 3, 63, 64, 65, 200, 5000])
-def test_so_they_are_of_rows_of_any_length(row: int) -> None:
-    forms = compiled()["plane"]
+@pytest.mark.parametrize("row", [1, 3, 63, 64, 65, 200, 4096, 4097, 5000])
+@pytest.mark.parametrize("kernel", [plane, by_row, row_by_row], ids=lambda k: k.key)
+def test_so_they_are_of_rows_of_any_length(kernel: Any, row: int) -> None:
+    forms = compiled()[kernel.key]
     for size in (1, 6 * row, 15_000):
         assert ran(forms, 0, size, row=row) == ran(forms, 1, size, row=row), size
 
@@ -229,6 +250,15 @@ def test_the_order_is_what_is_said(kernel: Any) -> None:
         assert out.tobytes() == before.tobytes(), size
 
 
+def test_the_order_of_a_row_is_the_same() -> None:
+    (fn, entry, _), *_ = compiled()["by_row"]
+    for width in SIZES[:-1]:  # launches of more would be cut
+        args, (x, rows, _) = given(fn, (3, width), 0, real=True)
+        right = rows + [in_order(r.astype(np.float64) ** 2) for r in x]
+        CPU.run(entry, (3, width), args, Limits(0, 0))
+        assert rows.tobytes() == right.tobytes(), width
+
+
 @contextmanager
 def little(most: int) -> Iterator[None]:
     """Which threads are there twice, for whole steps and for others."""
@@ -241,7 +271,7 @@ def little(most: int) -> Iterator[None]:
 
 
 def test_whole_steps_with_a_form_of_their_own_add_in_the_same_order() -> None:
-    light = [k for k in KERNELS if k is not turning]
+    light = [k for k in KERNELS if k not in (turning, row_by_row)]
     fns = [functions(k)[0] for k in light]
     with little(-1):
         once = [replace(e, threads=Threads(f))  # type: ignore[type-var]
@@ -275,10 +305,11 @@ def test_which_kernels_have_a_form_for_whole_steps() -> None:
 
     whole = f"till - from >= {sums.STEP}"
     assert all(whole in of(k) for k in (squares, wide, guarded, left, some, several, plane, stored))
+    assert whole in of(by_row) and whole not in of(row_by_row)
     assert whole not in of(turning) and whole in of(weighted, 2)
     assert whole in of(doubled) and whole not in of(doubled, 1)
     asks = {k.key for k in KERNELS if "ask_on" in of(k)}
-    assert asks == {"squares", "wide", "guarded", "left", "some", "vectors", "plane"}
+    assert asks == {"squares", "wide", "guarded", "left", "some", "vectors", "plane", "by_row"}
     assert loops_of(functions(squares)[0]).lanes == sums.STEP
 
 

@@ -10,7 +10,7 @@ from engine.codegen import cpp
 from engine.codegen.facts import facts_of
 from engine.codegen.loops import Loops
 from engine.codegen.outline import is_large
-from engine.codegen.sums import STEP, Place, whole
+from engine.codegen.sums import STEP, Place, even
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, is_float, is_integer, scalar_of
 
@@ -70,7 +70,7 @@ def _sums(
         if places and isinstance(p.type, ArrayType) and _is_summed(p.type):
             out.append((p.name, places))
             size += len(places) * p.type.element.size
-    counts = (STEP,) if whole(dict(out)) else (256, 64)
+    counts = (STEP,) if even(dict(out), axes) else (256, 64)
     lanes = next((some for some in counts if some * size <= MEMORY), 0)
     return (tuple(out), lanes) if out and lanes else ((), 0)
 

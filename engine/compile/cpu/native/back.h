@@ -94,16 +94,11 @@ struct left_t {
     }
 };
 
-// Whether the adjoints of launches can run as they did before, as `LaunchRecord.is_ready` says.
-bool are_ready(const launches_t& launches) {
-    for (int64_t k = 0; k < launches.count; ++k) {
-        const seen_t one = launches[k];
-        object* const s = one.selection;
-        if (!one.alone || slot(s, N_ADJOINT) == py.none) return false;
-        if (py.holds(slot(s, N_CLEARED), one.dim) != 1) return false;
-        if (selected(*launches.of[k].recipe, one.values) != s) return false;
-    }
-    return true;
+// Whether the adjoint of a launch can run as it did before, as `LaunchRecord.is_ready` says.
+bool is_ready(const seen_t& one, const recipe_t& r) {
+    object* const s = one.selection;
+    if (!one.alone || slot(s, N_ADJOINT) == py.none) return false;
+    return py.holds(slot(s, N_CLEARED), one.dim) == 1 && selected(r, one.values) == s;
 }
 
 // Takes the adjoint of one more launch into a chunk, as `chunk_t::add`; keeps how it runs.
@@ -137,8 +132,9 @@ object* back_all(object*, object* const* given, int64_t n) {
     if (py.dict_get(py.settings, py.kept) != py.restores) return nothing();
     launches_t launches(true);
     heap_t<chunk_t> chunk;
-    if (!chunk.at || !launches.take(given[0], most)) return nothing();
-    if (n == 2 ? launches.count < most : !are_ready(launches)) return nothing();
+    if (!chunk.at) return nothing();
+    if (n == 2 ? !launches.take(given[0], most) || launches.count < most
+               : !launches.take(given[0], most, is_ready)) return nothing();
     for (int64_t k = launches.count - 1; k >= 0;) {
         chunk.at->begin();
         kept_t<chunk_t::JOBS> kept;

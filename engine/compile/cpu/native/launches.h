@@ -77,8 +77,9 @@ struct launches_t {
         };
     }
 
-    // The first ones, no more than that; false where there is anything else.
-    bool take(object* list, int64_t most) {
+    // The first ones, no more than that; false where there is anything else, or one that is not as
+    // `fits` says of what is seen of it.
+    template <class F> bool take(object* list, int64_t most, F fits) {
         const int64_t size = py.list_size(list);
         const bool rows = are_rows(list);
         if (keeps) list = copy = py.list_part(list, 0, size);
@@ -94,11 +95,15 @@ struct launches_t {
             const bool record = type_of(o) == py.record_type;
             if (!record && !(rows && type_of(o) == py.plan_type)) return false;
             const recipe_t* const r = recipes.of(record ? slot(o, R_PLAN) : o);
-            if (!r || r->count > VALUES || (record && !fits(o, *r))) return false;
-            if (!add({all + k, r})) return false;
+            if (!r || r->count > VALUES || (record && !is_whole(o, *r))) return false;
+            if (!add({all + k, r}) || !fits((*this)[count - 1], *r)) return false;
             k += record ? 1 : length_of(*r);
         }
         return true;
+    }
+
+    bool take(object* list, int64_t most) {
+        return take(list, most, [](const seen_t&, const recipe_t&) { return true; });
     }
 
   private:
@@ -115,7 +120,7 @@ struct launches_t {
         return true;
     }
 
-    static bool fits(object* record, const recipe_t& r) {
+    static bool is_whole(object* record, const recipe_t& r) {
         object* const values = slot(record, R_VALUES);
         return type_of(values) == py.list_type && py.list_size(values) == r.count;
     }
