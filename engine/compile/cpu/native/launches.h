@@ -11,7 +11,7 @@ namespace {
 // more: see `engine.tape.rows`.
 enum row { W_PLAN, W_DIM, W_BLOB, W_INPUTS, W_SITE, W_SELECTION, W_VALUES };
 
-constexpr int64_t LONGEST = W_VALUES + 2 * VALUES;
+constexpr int64_t LONGEST = W_VALUES + 2 * VALUES;  // the most objects of a row
 
 bool are_rows(object* list) {
     object* const first = py.list_size(list) ? py.list_item(list, 0) : nullptr;

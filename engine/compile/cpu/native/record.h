@@ -172,6 +172,7 @@ struct kept_row_t {
         for (int64_t k = 0; k < parts.count; ++k) {
             if (py.list_add(rows, parts.all[k]) == 0) continue;
             cut(rows, before);
+            if (!py.error()) py.raise(py.no_memory);
             return false;
         }
         return true;
