@@ -16,7 +16,7 @@ from benchmarks.peers import ROOT, Failure, Peer, environment, placeless
 from benchmarks.scripts import SCRIPTS, script
 from benchmarks.targets import OURS
 
-RECORDED = 20_000  # launches whose memory is measured
+RECORDED = 200_000  # launches whose memory is measured
 STATES = ("cold", "warm")
 
 

@@ -17,7 +17,7 @@ from benchmarks.limits import cores
 from benchmarks.machine import describe
 from benchmarks.measuring import Plan, measure
 from benchmarks.peers import Failure, Peer
-from benchmarks.processes import memory, starts
+from benchmarks.processes import RECORDED, memory, starts
 from benchmarks.recording import Recording
 from benchmarks.scaling import curves
 from benchmarks.startup import startup_times
@@ -127,7 +127,7 @@ def _steps(
         first = [] if update or recording.result.get("limits") else [_limits(peers, recording)]
         return [*first, (name, lambda: recording.add(measure(case, size, peers, plan)))]
     if name == "memory":
-        count = 1000 if quick else 20_000
+        count = RECORDED // 10 if quick else RECORDED
         return [(name, lambda: recording.add(memory(list(peers), plan, count)))]
     if name == "starts":
 
