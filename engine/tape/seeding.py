@@ -35,27 +35,28 @@ def begin(
     records: gives those of a pass in which nothing is restored for adjoints, and nobody looks at
     what they do; None for any other. Raises LaunchError (E206).
     """
-    if records is not None and len(seeds) == 1 and _is_large(seeds[0][1]):
+    values = _large(seeds[0][1]) if records is not None and len(seeds) == 1 else None
+    if records is not None and values is not None:
         known = records()
-        if _run_last(known, *seeds[0]):
+        if _run_last(known, seeds[0][0], values):
             return known[:-1]
     for a, cotangent in seeds:
         seed(a, cotangent)
     return None
 
 
-def _is_large(cotangent: Any) -> bool:
+def _large(cotangent: Any) -> Any:
+    """Its NumPy array; None for one that is as well copied."""
     values = cotangent._parts if cotangent.__class__ is array else cotangent
-    return values.__class__ is np.ndarray and values.nbytes >= VAST
+    return values if values.__class__ is np.ndarray and values.nbytes >= VAST else None
 
 
-def _run_last(records: list[Record], a: array, cotangent: Any) -> bool:
+def _run_last(records: list[Record], a: array, values: Any) -> bool:
     """Runs the last record backward with the cotangent of an array; False where nothing happened.
 
     It does where all that is left to do are adjoints that can run, and the array is one that the
-    launch wrote.
+    launch wrote. values: the cotangent.
     """
-    values = cotangent._parts if cotangent.__class__ is array else cotangent
     if (
         not 0 < len(records) <= _FEW
         or not a.storage.device.backend.on_host or Guard.made or config.verify_fp

@@ -26,7 +26,6 @@ from engine.lang.types import FLOAT32, FLOAT64, INT32, INT64, Type
 _ENTRY = "eng_launcher"
 _CODES: dict[Type, int] = {FLOAT32: 1, FLOAT64: 2, INT32: 3, INT64: 4}
 MOST = 16  # arrays that a launch marks
-_BYTE = ctypes.c_char
 _FASTCALL, _KEYWORDS = 0x0080, 0x0002
 
 
@@ -241,7 +240,7 @@ class Words:
 
     def __init__(self, words: Sequence[int], *kept: object) -> None:
         # An array of ctypes would be of a type for each length, to be made first.
-        memory = _BYTE.from_buffer(bytearray(struct.pack(f"={len(words)}q", *words)))
+        memory = ctypes.c_char.from_buffer(bytearray(struct.pack(f"={len(words)}q", *words)))
         self._kept = memory, kept
         self.at = ctypes.addressof(memory)
 
