@@ -139,7 +139,7 @@ class ReplayedTape(Block):
     def _restored(self) -> Mapping[int, Sequence[Restoration]]:
         """What a backward pass would restore now, by position among the records."""
         found = self._overwrites
-        return found.needed(() if found.are_none() else self._made())
+        return found.needed(() if found.are_none() else self._made()[:])  # others may forget them
 
     # ---- what graphs capture: it is there to be looked at, and made anew when the graph runs
 

@@ -32,7 +32,8 @@ def ended(rows: list[Any]) -> None:
 
 def are_rows(listed: list[Any]) -> bool:
     """Whether a list is one of rows, not of records."""
-    return bool(listed) and listed[0].__class__ is bool
+    first = next(iter(listed), None)  # other threads may forget what it has at any time
+    return first.__class__ is bool
 
 
 def has_any(rows: list[Any]) -> bool:

@@ -37,7 +37,7 @@ def begin(
     """
     values = _large(seeds[0][1]) if records is not None and len(seeds) == 1 else None
     if records is not None and values is not None:
-        known = records()
+        known = records()[:]  # other threads may forget them
         if _run_last(known, seeds[0][0], values):
             return known[:-1]
     for a, cotangent in seeds:

@@ -110,7 +110,7 @@ class Tape(ReplayedTape):
 
     def _left(self) -> None:
         if not self._overwrites.are_none():
-            self._overwrites.left(self._made())
+            self._overwrites.left(self._made()[:])  # others may forget them
         if self._captures is not NOBODY and self._captures:
             self._captures.left(self._scopes.scopes, lambda: self.memory)
 
