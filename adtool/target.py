@@ -128,12 +128,12 @@ def _compile(text: bytes, path: str, name: str) -> types.CodeType:
     try:
         _require_encoding(text, path)
         code = compile(text, path, "exec", dont_inherit=True)
-    except SyntaxError as error:
-        if error.filename is None:
-            error.filename = path
-        raise TargetError(f"`{name}` has a syntax error", cause=error) from None
-    except ValueError as error:
-        raise TargetError(f"`{name}` is no Python source: {error}") from None
+    except (SyntaxError, ValueError) as error:
+        # Of null bytes Pythons before 3.11.4 say ValueError.
+        cause = error if isinstance(error, SyntaxError) else SyntaxError(str(error))
+        if cause.filename is None:
+            cause.filename = path
+        raise TargetError(f"`{name}` has a syntax error", cause=cause) from None
     assert isinstance(code, types.CodeType)
     return code
 
