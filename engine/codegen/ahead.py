@@ -13,7 +13,7 @@ from engine.classes import dataclass
 from engine.ir import nodes as n
 from engine.lang.types import is_integer
 
-AHEAD = 16  # threads
+AHEAD = 32  # threads
 _SAME = ("copy", "wrap_index", "cast")  # operations that leave an index what it is, mostly
 
 

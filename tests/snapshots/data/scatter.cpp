@@ -5,8 +5,8 @@ template <class A_x, class A_bin, class A_out>
 ENG_INLINE void thread(A_x v_x, A_bin v_bin, A_out v_out, int64_t k0) {
     const int32_t v_i = int32_t(k0);
     const int32_t v_t_1 = v_bin.at(k0);
-    if (eng::inside(k0 + 16, v_bin.shape[0])) {
-        const int64_t later = v_bin.at(k0 + 16);
+    if (eng::inside(k0 + 32, v_bin.shape[0])) {
+        const int64_t later = v_bin.at(k0 + 32);
         eng::ask(v_out, later);
     }
     const float v_t_2 = v_x.at(k0);
@@ -54,7 +54,7 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     };
     static const eng::loan_t loans[] = {
         {0, 1, 4, true, false, false, true, {{0, 0, 0, 0}}},
-        {24, 1, 4, true, false, false, true, {{0, 0, 0, 16}}},
+        {24, 1, 4, true, false, false, true, {{0, 0, 0, 32}}},
         {48, 1, 4, false, true, true, false, {}},
     };
     static const eng::lender_t how{loans, 3, 72, 1, 375, 1, eng::sums_block, false,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import engine as wp
+from engine.codegen.ahead import AHEAD
 from engine.compile.cpu import runner, schedule
 from engine.runtime.stages import kernel_stage
 from tests.parts import cut
@@ -348,10 +349,11 @@ def meshed(x: V, faces: wp.array2d(dtype=int), w: F, y: V):
 def test_scatters_ask_ahead_for_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     text = str(kernel_stage(meshed, "cpp"))
     # The adjoint has no memory of its own, and runs upwards too.
-    assert text.count("inside(k0 + 16, v_faces.shape[0])") > 1 and "k0 - 16" not in text
+    assert text.count(f"inside(k0 + {AHEAD}, v_faces.shape[0])") > 1
+    assert f"k0 - {AHEAD}" not in text
     assert "eng::ask(v_adj_x, later);" not in str(kernel_stage(product, "cpp"))
     rng = np.random.default_rng(5)
-    for count, threads in ((0, 1), (1, 2), (17, 1), (500, 2)):
+    for count, threads in ((0, 1), (1, 2), (AHEAD, 1), (AHEAD + 1, 1), (500, 2)):
         faces = rng.integers(-count, max(count, 1), (count, 3)).astype(np.int32)
         x, y = (rng.integers(-9, 9, (max(count, 1), 3)).astype(np.float32) for _ in range(2))
         w = rng.integers(-4, 4, count).astype(np.float32)
