@@ -24,6 +24,7 @@ from engine.ad.threads.affine import (
 from engine.ad.threads.bounds import Bounds
 from engine.ad.threads.conditions import ALWAYS, LOGIC, NEVER, Condition, compared, joined
 from engine.ad.threads.integers import result
+from engine.ad.threads.light import LIGHT, is_light
 from engine.classes import dataclass
 from engine.diagnostics import UNKNOWN, Span
 from engine.ir import nodes as n
@@ -137,6 +138,8 @@ def collect(fn: n.Function) -> Collected:
         _Frame(c, fn, env, arrays, ()).block(fn.body)
     except _TooMuch:
         known = False
+    if known and is_light(fn, (a.index for a in c.accesses), _SLOW):
+        c.costs = {turns: cost * LIGHT for turns, cost in c.costs.items()}
     return Collected(tuple(c.accesses), known, c.stops, tuple(c.costs.items()))
 
 

@@ -89,7 +89,7 @@ _LIMITED = struct.Struct("<24xq")
 _END = struct.Struct("<qQ")  # free and lend
 _FREE, _FREE_AT = struct.Struct("<q"), _HEAD.size + 3 * _LIMITED.size
 _BUFFER, _BYTE = ctypes.sizeof(Buffer), ctypes.c_char
-LARGE = 100_000  # threads
+LARGE = 300_000  # threads
 # Whether threads run in blocks, where they may. Tests compare both ways.
 BLOCKS = True
 # Kernels allocate with the C library's functions.
