@@ -176,7 +176,7 @@ def _builtins() -> Mapping[str, Any]:
     """The builtins by name, which are names of this module from then on."""
     from engine.builtins.stubs import BUILTINS
 
-    globals().update(BUILTINS)
+    _put(BUILTINS)
     return BUILTINS
 
 
@@ -220,7 +220,7 @@ _there: set[str] = set()
 def _expect(what: str) -> None:
     """Loads tapes once there is all that is put on them."""
     _there.add(what)
-    if len(_there) == 2:
+    if {"kernels", "gradients"} <= _there:
         importlib.import_module("engine.tape.tape")
 
 
@@ -270,9 +270,17 @@ def _public() -> list[str]:
     """The names of `engine.public`, which are names of this module from then on."""
     public = importlib.import_module("engine.public")
     names: list[str] = public.__all__
-    if "array" not in globals():
-        globals().update((name, getattr(public, name)) for name in names)
+    if "public" not in _there:
+        _put({name: getattr(public, name) for name in names})
+        _there.add("public")
     return names
+
+
+def _put(found: Mapping[str, Any]) -> None:
+    """Makes names of this module, but for those that a program has put there itself."""
+    names = globals()
+    for name, value in found.items():
+        names.setdefault(name, value)
 
 
 def _tables() -> list[str]:
@@ -295,10 +303,13 @@ def __getattr__(name: str) -> Any:
         return [*_names, *_tables(), *(n for n in _builtins() if not hasattr(_python, n))]
     if name.startswith("__"):
         raise AttributeError(f"module 'engine' has no attribute {name!r}")
-    if name in _public() or name in globals():
+    if name in _public():
+        # It may have been there, and be deleted: who replaces names for a while does so.
+        return globals().setdefault(name, getattr(importlib.import_module("engine.public"), name))
+    if name in globals():
         return globals()[name]
-    if not name.startswith("_") and name in _builtins():
-        return globals()[name]
+    if not name.startswith("_") and name in (found := _builtins()):
+        return globals().setdefault(name, found[name])
     features = importlib.import_module("engine.frontend.features")
     if features.is_missing_module(name):
         return importlib.import_module(f"engine.{name}")

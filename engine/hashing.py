@@ -32,3 +32,19 @@ def hashed(data: bytes = b"") -> blake2b:
     """A hash of some bytes, which others may follow (`update`)."""
     found: blake2b = _hash(data)
     return found
+
+
+def is_whole(text: str) -> bool:
+    """Whether C++ text depends on nothing but itself and a compiler: it names no file of a user."""
+    return all(name.startswith("<") and name[1:2] not in ("/", ".") for name in _named(text))
+
+
+def _named(text: str) -> list[str]:
+    """What follows each `#include` and its like."""
+    import re  # late: few kernels have such text
+
+    text = text.replace("\\\n", "")
+    if "include" not in text and "import" not in text and "embed" not in text:
+        return []
+    command = r"(?:#|%:|\?\?=)[ \t]*(?:include|include_next|import|embed)\b[ \t]*(.?.?)"
+    return re.findall(command, text)

@@ -24,7 +24,7 @@ import stat
 import sys
 import time
 from collections.abc import Container, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from engine import config
 from engine.classes import dataclass
@@ -37,9 +37,12 @@ except ImportError:  # no locks there: work may be done twice
     fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 # `pathlib`, `shutil` and `tempfile` are imported late: what only loads kernels needs none of them.
+
+T = TypeVar("T")
 
 _SCHEMA = 1
 _FOLDERS = ("objects", "index", "kernels", "notes", "headers", "failed", "tmp", "locks")
@@ -102,7 +105,7 @@ class Cache:
         """Takes a shared object (which is moved) and the entry point of each key in it."""
         digest = hashed(built.read_bytes()).hexdigest()
         os.chmod(built, 0o700)
-        os.replace(built, self.root / "objects" / f"{digest}.so")
+        _replace(built, self.root / "objects" / f"{digest}.so")
         for key, symbol in symbols.items():
             said = {"schema": _SCHEMA, "object": digest, "symbol": symbol}
             self._write(self.root / "index" / f"{key}.json", json.dumps(said))
@@ -157,7 +160,7 @@ class Cache:
         try:
             with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as f:
                 f.write(text)
-            os.replace(name, path)
+            _replace(name, path)
         except BaseException:
             os.unlink(name)
             raise
@@ -250,6 +253,19 @@ class Cache:
                     path.unlink()
 
 
+def _replace(made: str | Path, path: str | Path) -> None:
+    """Puts a file in its place, also where somebody has put a folder there."""
+    try:
+        os.replace(made, path)
+    except OSError:
+        if not os.path.isdir(path) or os.path.islink(path):
+            raise
+        import shutil
+
+        shutil.rmtree(path)
+        os.replace(made, path)
+
+
 def _read(path: str) -> bytes:
     """A file as it is: `open` would take longer than the system does."""
     file = os.open(path, _BINARY)
@@ -298,8 +314,38 @@ def open_cache() -> Cache:
 
     Raises CompilerError (E303) where the folder could be written by another user.
     """
+    settings = _settings()
+    return _instead.get((os.getpid(), settings)) or _open(*settings)
+
+
+def _settings() -> tuple[str, str]:
     chosen = os.environ.get("ENGINE_CACHE_DIR") or config.cache_dir or config.kernel_cache_dir
-    return _open(str(chosen) if chosen else "", os.environ.get("XDG_CACHE_HOME", ""))
+    return str(chosen) if chosen else "", os.environ.get("XDG_CACHE_HOME", "")
+
+
+# Caches in the place of those that could not be written any more, by process and settings.
+_instead: dict[tuple[int, tuple[str, str]], Cache] = {}
+
+
+def in_cache(work: Callable[[Cache], T]) -> T:
+    """Does what reads and writes the cache.
+
+    Where its folder was removed, it does so again in a new one, and where it cannot be written, in
+    a folder of this process. Raises CompilerError: E303, and E302 where that is no better.
+    """
+    with contextlib.suppress(OSError):
+        return work(open_cache())
+    _open.cache_clear()
+    with contextlib.suppress(OSError):
+        return work(open_cache())
+    try:
+        cache = _instead[os.getpid(), _settings()] = _temporary()
+        return work(cache)
+    except OSError as e:
+        said = e.strerror or str(e)
+        help = "make room, or name a folder that can be written in ENGINE_CACHE_DIR"
+        problem = f"what is compiled cannot be written: {said}"
+        raise CompilerError(Diagnostic("E302", problem, help=help)) from None
 
 
 def clear_kernel_cache() -> None:

@@ -306,3 +306,24 @@ def test_the_page_names_every_difference(root: Path) -> None:
     text = (root / "docs/from-warp.md").read_text()
     for d in DIFFERENCES:
         assert f'| `{d.setting} = "{d.value}"` | {d.here} | {d.there} |' in text
+
+
+@pytest.mark.parametrize("name", ["PI", "zeros", "array", "vec3", "kernel", "sin", "launch"])
+def test_names_that_a_program_replaces_stay(name: str) -> None:
+    """Names come when they are asked for: not over what somebody has put there."""
+    code = f"""
+import unittest.mock
+import engine
+with unittest.mock.patch("engine.{name}", "other"):
+    assert engine.{name} == "other"
+    engine.ones, engine.cos, engine.Tape
+    assert engine.{name} == "other"
+assert engine.{name} != "other"
+engine.{name} = 3.0
+engine.TAU, engine.exp, engine.mat33
+assert engine.{name} == 3.0
+del engine.{name}
+assert engine.{name} != 3.0
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@ on, and compiles those that are missing together, into one shared object or a fe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from engine.codegen import headers
 from engine.codegen.outline import LARGE, expanded_of, weight_of
 from engine.codegen.spelling import identifier
 from engine.compile.backend import Entry
-from engine.compile.cache import Cache, open_cache
+from engine.compile.cache import Cache, in_cache, open_cache
 from engine.compile.cpu import precompiled
 from engine.compile.cpu.build import Outcome, build, shared_object
 from engine.compile.cpu.libraries import loader, named
@@ -23,7 +24,7 @@ from engine.compile.cpu.pool import processors
 from engine.compile.cpu.toolchain import LEVELS, Toolchain, find_toolchain
 from engine.compile.failure import failure
 from engine.diagnostics import CompilerError, Diagnostic
-from engine.hashing import hashed
+from engine.hashing import hashed, is_whole
 from engine.ir.nodes import Function
 
 # What stands for the entry point's name in hashed text: the name itself has the hash in it.
@@ -78,7 +79,9 @@ class _Unit:
         size = weight_of(fn)
         self.level = (size > LARGE or expanded_of(fn) > DEEP) + (size > HUGE)
         precise = "precise" if config.precise_math else ""
-        parts = (self.text, headers.hash_of(headers.CPU), toolchain.key, precise)
+        # Text that names files is compiled anew: they may be others now.
+        once = "" if is_whole(self.text) else os.urandom(16).hex()
+        parts = (self.text, headers.hash_of(headers.CPU), toolchain.key, precise + once)
         self.key = hashed("\0".join(parts).encode()).hexdigest()
         self.symbol = f"{identifier(fn.name)}_{self.key[:16]}"
 
@@ -98,7 +101,10 @@ def _unit(fn: Function, toolchain: Toolchain) -> _Unit:
 
 
 def _load_all(units: list[_Unit], toolchain: Toolchain) -> None:
-    cache = open_cache()
+    in_cache(lambda cache: _load_from(cache, units, toolchain))
+
+
+def _load_from(cache: Cache, units: list[_Unit], toolchain: Toolchain) -> None:
     missing = [u for u in units if not _load(cache, u)]
     if not missing:
         return

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine import config
 from engine.codegen import headers
-from engine.compile.cache import Cache, open_cache
+from engine.compile.cache import Cache, in_cache
 from engine.compile.cpu.build import build, shared_object
 from engine.compile.cpu.toolchain import Toolchain, find_toolchain
 from engine.diagnostics import CompilerError, Diagnostic
@@ -24,17 +24,22 @@ def load(
     headers; depends: what of them the result depends on, in any words.
     Raises CompilerError (E301, E302, E303), OSError where what was made cannot be loaded.
     """
-    toolchain, cache = find_toolchain(), open_cache()
+    toolchain = find_toolchain()
     text = source.read_text(encoding="utf-8")
     parts = (text, headers.hash_of(headers.CPU), toolchain.key, *filter(None, [depends]))
     key = hashed("\0".join(parts).encode()).hexdigest()
-    found = _stored(cache, key)
-    if found is None:
+
+    def find(cache: Cache) -> ctypes.CDLL | None:
+        found = _stored(cache, key)
+        if found is not None:
+            return found
         with cache.lock(key, config.compile_timeout):
             found = _stored(cache, key)
             if found is None:
                 _compile(cache, key, source, text, (symbol, what), toolchain, include)
-        found = found or _stored(cache, key)
+        return found or _stored(cache, key)
+
+    found = in_cache(find)
     if found is None:
         raise OSError("what was compiled cannot be loaded")
     return found

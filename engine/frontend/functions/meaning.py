@@ -24,6 +24,7 @@ from engine.frontend.functions.user_function import OPERATORS, UserFunc
 from engine.frontend.parsing.captures import Captures
 from engine.frontend.parsing.scope import MISSING, Scope, is_engine
 from engine.frontend.parsing.text import FUTURE, FunctionText
+from engine.hashing import is_whole
 from engine.lang.definition import Definition
 from engine.lang.generics import Pattern, pattern_of
 from engine.lang.references import Reference
@@ -163,6 +164,8 @@ class Meaning:
         own = [g if g is None else self._reached(g) for g in (f.grad_func, f.replay_func)]
         native = f.snippets if isinstance(f, NativeFunc) else None
         snippets = native and (native.forward, native.adjoint, native.replay)
+        if not all(map(is_whole, filter(None, snippets or ()))):
+            raise Unclear  # what the files contain, nobody here knows
         return f.name, [self._reached(o) for o in f.overloads], own, snippets
 
     def _note(self, note: Any, scope: Scope, seen: _Seen) -> object:

@@ -28,6 +28,7 @@ def forget() -> None:
     libraries.loader.entries.clear()
     libraries.loader.libraries.clear()
     cache._open.cache_clear()
+    cache._instead.clear()
     toolchain._find.cache_clear()
 
 
