@@ -25,7 +25,7 @@ from engine.compile.cpu.toolchain import LEVELS, Toolchain, find_toolchain
 from engine.compile.failure import failure
 from engine.diagnostics import CompilerError, Diagnostic
 from engine.hashing import hashed, is_whole
-from engine.ir.nodes import Function
+from engine.ir.nodes import Function, callees
 
 # What stands for the entry point's name in hashed text: the name itself has the hash in it.
 _SYMBOL = "ENGINE_ENTRY"
@@ -79,8 +79,9 @@ class _Unit:
         size = weight_of(fn)
         self.level = (size > LARGE or expanded_of(fn) > DEEP) + (size > HUGE)
         precise = "precise" if config.precise_math else ""
-        # Text that names files is compiled anew: they may be others now.
-        once = "" if is_whole(self.text) else os.urandom(16).hex()
+        snippets = [f.native.text for f in (fn, *callees(fn)) if f.native is not None]
+        # What names files is compiled anew: they may be others now.
+        once = "" if all(map(is_whole, snippets)) else os.urandom(16).hex()
         parts = (self.text, headers.hash_of(headers.CPU), toolchain.key, precise + once)
         self.key = hashed("\0".join(parts).encode()).hexdigest()
         self.symbol = f"{identifier(fn.name)}_{self.key[:16]}"
