@@ -117,13 +117,13 @@ def test_large_launches_are_cut_as_ever(monkeypatch: pytest.MonkeyPatch) -> None
     for short, threads in ((False, 1), ("native", 1), ("native", 2), ("native", 7)):
         monkeypatch.setattr(wp.config, "num_threads", threads)
         with way(monkeypatch, short):
-            x, y, loss = made(5), made(150_000), wp.zeros(1, dtype=float)
+            x, y, loss = made(5), made(400_000), wp.zeros(1, dtype=float)
             with wp.ScopedCapture() as capture:
                 for _ in range(3):
                     wp.launch(add, 5, [x, 1.0])
                     wp.launch(add, 1, [x, 1.0])
-                    wp.launch(scale, 150_000, [y, y, 0.9])
-                    wp.launch(total, 150_000, [y, loss])
+                    wp.launch(scale, 400_000, [y, y, 0.9])
+                    wp.launch(total, 400_000, [y, loss])
             for _ in range(4):
                 wp.capture_launch(capture.graph)
             found.append((x.numpy().tobytes(), y.numpy().tobytes(), loss.numpy().tobytes()))

@@ -230,11 +230,11 @@ def test_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_large_launches_are_cut_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "LEAST", 400_000)  # also under --parts
-    x, y = made(150_000), made(150_000)
+    x, y = made(400_000), made(400_000)
     with way(monkeypatch, short=True):
         for _ in range(3):
-            wp.launch(scale, 150_000, [x, y, 1.0])
-        assert scale.plan.forward.brief((150_000,), scale.plan.pack([x, y, 1.0])) is None
+            wp.launch(scale, 400_000, [x, y, 1.0])
+        assert scale.plan.forward.brief((400_000,), scale.plan.pack([x, y, 1.0])) is None
     with way(monkeypatch, short=True):
         wp.launch(scale, 100, [x, y, 1.0])
         monkeypatch.setattr(schedule, "LEAST", 0)

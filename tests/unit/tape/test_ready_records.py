@@ -169,12 +169,12 @@ def test_large_ones_between_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     for short, threads in ((False, 1), ("native", 1), ("native", 2), ("native", 7)):
         monkeypatch.setattr(wp.config, "num_threads", threads)
         with way(monkeypatch, short):
-            x, y, z = made(150_000), made(150_000), made(5)
+            x, y, z = made(400_000), made(400_000), made(5)
             loss = wp.zeros(1, dtype=float, requires_grad=True)
             with wp.Tape() as tape:
                 wp.launch(scale, 5, [x[:5], z, 2.0])
-                wp.launch(scale, 150_000, [x, y, 0.5])
-                wp.launch(total, 150_000, [y, loss])
+                wp.launch(scale, 400_000, [x, y, 0.5])
+                wp.launch(total, 400_000, [y, loss])
                 wp.launch(total, 5, [z, loss])
                 wp.launch(total, 1, [z, loss])
             for _ in range(4):
