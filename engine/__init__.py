@@ -220,7 +220,7 @@ _there: set[str] = set()
 def _expect(what: str) -> None:
     """Loads tapes once there is all that is put on them."""
     _there.add(what)
-    if {"kernels", "gradients"} <= _there:
+    if len(_there) == 2:
         importlib.import_module("engine.tape.tape")
 
 
@@ -266,14 +266,16 @@ def init() -> None:
     """Gets the engine ready. Nothing needs it: programs written for Warp call it."""
 
 
-def _public() -> list[str]:
-    """The names of `engine.public`, which are names of this module from then on."""
-    public = importlib.import_module("engine.public")
-    names: list[str] = public.__all__
-    if "public" not in _there:
-        _put({name: getattr(public, name) for name in names})
-        _there.add("public")
-    return names
+_known: dict[str, Any] = {}
+
+
+def _public() -> Mapping[str, Any]:
+    """What `engine.public` has, by names that are names of this module from then on."""
+    if not _known:
+        public = importlib.import_module("engine.public")
+        _known.update({name: getattr(public, name) for name in public.__all__})  # at once
+        _put(_known)
+    return _known
 
 
 def _put(found: Mapping[str, Any]) -> None:
@@ -303,9 +305,9 @@ def __getattr__(name: str) -> Any:
         return [*_names, *_tables(), *(n for n in _builtins() if not hasattr(_python, n))]
     if name.startswith("__"):
         raise AttributeError(f"module 'engine' has no attribute {name!r}")
-    if name in _public():
-        # It may have been there, and be deleted: who replaces names for a while does so.
-        return globals().setdefault(name, getattr(importlib.import_module("engine.public"), name))
+    # A name may have been there, and be deleted: who replaces names for a while does so.
+    if name in (found := _public()):
+        return globals().setdefault(name, found[name])
     if name in globals():
         return globals()[name]
     if not name.startswith("_") and name in (found := _builtins()):

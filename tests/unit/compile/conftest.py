@@ -25,11 +25,21 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
 
 def forget() -> None:
     """Makes this process one that has loaded no kernel and found no compiler."""
-    libraries.loader.entries.clear()
-    libraries.loader.libraries.clear()
+    _forget_kernels()
     cache._open.cache_clear()
     cache._instead.clear()
     toolchain._find.cache_clear()
+
+
+def _forget_kernels() -> None:
+    """Makes this process one that has loaded no kernel: it knows the cache and the compiler."""
+    libraries.loader.entries.clear()
+    libraries.loader.libraries.clear()
+
+
+@pytest.fixture
+def forget_kernels() -> Callable[[], None]:
+    return _forget_kernels
 
 
 @pytest.fixture(name="forget")
