@@ -40,7 +40,7 @@ def divide(thresholds: dict[str, int]) -> None:
 
 
 @contextmanager
-def cut(threads: int) -> Iterator[list[tuple[str, int]]]:
+def cut(threads: int, thresholds: dict[str, int] = SMALL) -> Iterator[list[tuple[str, int]]]:
     """Cuts small launches too. Gives the forms that were, and in how many parts."""
     seen: list[tuple[str, int]] = []
     run, counted = runner._in_parts, runner.thread_count
@@ -50,7 +50,7 @@ def cut(threads: int) -> Iterator[list[tuple[str, int]]]:
         seen.append((entry.symbol.rpartition("_")[0], len(how.bounds) - 1))
         return run(how, entry, *rest)
 
-    divide(SMALL)
+    divide(thresholds)
     runner._in_parts, runner.thread_count = noted, lambda: threads
     try:
         yield seen

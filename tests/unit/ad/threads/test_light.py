@@ -11,9 +11,8 @@ import engine as wp
 from engine.ad.threads import collect
 from engine.ad.threads.light import LIGHT as PART
 from engine.ad.threads.light import is_light
-from engine.compile.cpu import runner, schedule
 from engine.frontend import lower_kernel
-from tests.parts import cut
+from tests.parts import LARGE, cut
 
 F, F2 = wp.array(dtype=float), wp.array2d(dtype=float)
 
@@ -111,6 +110,7 @@ def test_not_light(kernel: Any) -> None:
     assert not light(kernel)
 
 
+@pytest.mark.host("launches on a GPU are not divided")
 @pytest.mark.parametrize("size", [66_667, 99_999, 100_000, 150_001, 299_999, 300_000])
 def test_sizes_at_which_launches_are_divided(size: int) -> None:
     """By one thread, and in parts: the same elements, and sums that numbers like these allow."""
@@ -139,22 +139,12 @@ def test_sizes_at_which_launches_are_divided(size: int) -> None:
         assert seen
 
 
-def test_light_ones_are_divided_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("LEAST", 400_000), ("PART", 60_000)):  # also under --parts
-        monkeypatch.setattr(schedule, name, value)
-    seen: list[int] = []
-    run = runner._in_parts
-
-    def noted(how: Any, *rest: Any) -> Any:
-        seen.append(len(how.bounds) - 1)
-        return run(how, *rest)
-
-    monkeypatch.setattr(runner, "_in_parts", noted)
-
+@pytest.mark.host("launches on a GPU are not divided")
+def test_light_ones_are_divided_later() -> None:
     def is_divided(kernel: Any, size: int) -> bool:
-        seen.clear()
         x, z = (wp.zeros(n, dtype=float) for n in (size, 1 if kernel is squares else size))
-        wp.launch(kernel, size, [x, z])
+        with cut(2, LARGE) as seen:
+            wp.launch(kernel, size, [x, z])
         return bool(seen)
 
     assert 0 < PART < 1
