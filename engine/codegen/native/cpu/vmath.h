@@ -73,47 +73,33 @@ constexpr float ROUND = 12582912.0f;          // 1.5 * 2^23
 constexpr double ROUND64 = 6755399441055744.0;  // 1.5 * 2^52
 constexpr int32_t SIGN = int32_t(0x80000000u);
 
-// Up to here, x - k * pi is right to its last bit but one.
+// Up to here, x - k * pi / 2 is right to its last bit but one.
 constexpr float FAST = 48000.0f;
 
-#if defined(ENG_FMA)
-// sin(x - k * pi), with a sign where n is odd. Rounding does not take it past 1.
-template <class V> ENG_INLINE V turned(V x, V k, ints_of<V> n) {
-    V r = madd(k, all<V>(-3.1415927410125732), x);
-    r = madd(k, all<V>(8.742277657347586e-08), r);
-    r = madd(k, all<V>(3.430249356815763e-15), r);
-    const V s = r * r;
-    V y = madd(r * s, poly(s, -0.166666597f, 0.00833306555f, -0.000198095411f, 2.60570596e-06f), r);
-    y = y > 1.0f ? all<V>(1.0) : y;
-    y = y < -1.0f ? all<V>(-1.0) : y;
-    return value_of(V{}, bits_of(y) ^ (n << 31));
-}
-template <class V> ENG_INLINE V sin_fast(V x) {
-    const V t = madd(x, all<V>(0.3183098861837907), all<V>(ROUND));
-    const V y = turned(x, t - ROUND, bits_of(t));
-    return x == 0.0f ? x : y;
-}
-template <class V> ENG_INLINE V cos_fast(V x) {
-    const V t = madd(x, all<V>(0.3183098861837907), all<V>(-0.5)) + ROUND;
-    return turned(x, (t - ROUND) + 0.5f, bits_of(t) + 1);
-}
-#else
-// sin(x + quarters * pi / 2), by four parts of pi / 2, three of them of nine bits. `rest` is what
-// rounding takes from the reduced argument r, and the last part of pi / 2.
+// sin(x + quarters * pi / 2). A sine and a cosine of one number have all but the end in common.
 template <class V> ENG_INLINE V sine(V x, int32_t quarters) {
-    const V t = x * 0.63661975f + ROUND;
+    const V t = madd(x, all<V>(0.6366197723675814), all<V>(ROUND));
     const V k = t - ROUND;
+#if defined(ENG_FMA)  // by three parts of pi / 2; what the first one leaves is exact
+    V r = madd(k, all<V>(-1.5707963705062866), x);
+    r = madd(k, all<V>(4.371138828673793e-08), r);
+    r = madd(k, all<V>(1.7151245100058819e-15), r);
+    const V s = r * r;
+    const V odd = madd(r * s, poly(s, -0.16666654f, 0.0083321314f, -0.0001951087f), r);
+    const V even = madd(s, poly(s, -0.5f, 0.041666646f, -0.0013887306f, 2.4431241e-05f), all<V>(1.0));
+#else  // by five parts, four of them of nine bits; `rest` is what rounding takes from r, and the last
     const V high = (x - k * 1.5703125f) - k * 0.00048351287841796875f;
-    const V low = k * 3.1385570764541626e-07f;
-    const V r = high - low;
-    const V rest = ((high - r) - low) - k * 6.07710062827671e-11f;
-    const ints_of<V> n = bits_of(t) + quarters;
+    const V low = k * 3.1385570764541626e-07f, lower = k * 6.070877134334296e-11f;
+    const V nearly = high - low, r = nearly - lower;
+    const V rest = (((high - nearly) - low) + ((nearly - r) - lower)) - k * 6.223371969669989e-14f;
     const V s = r * r;
     const V c = 1.0f - 0.5f * s;
     const V q = (r * s) * poly(s, -0.16666654f, 0.0083321314f, -0.0001951087f);
     const V odd = r + (q + rest * c);
     const V even = c + ((s * s) * poly(s, 0.041666646f, -0.0013887306f, 2.4431241e-05f) -
                         rest * (r + q));
+#endif
+    const ints_of<V> n = bits_of(t) + quarters;
     const ints_of<V> y = (n & 1) != 0 ? bits_of(even) : bits_of(odd);
     return value_of(V{}, y ^ ((n << 30) & SIGN));
 }
@@ -122,7 +108,6 @@ template <class V> ENG_INLINE V sin_fast(V x) {
     return x == 0.0f ? x : y;
 }
 template <class V> ENG_INLINE V cos_fast(V x) { return sine(x, 1); }
-#endif
 
 // The same by float64: two parts of pi / 2.
 ENG_INLINE float tan_fast(float x) {
@@ -162,9 +147,6 @@ ENG_INLINE float cos(float x) { return cos_any(x); }
 ENG_INLINE float tan(float x) { return tan_any(x); }
 #endif
 
-// 2^n for -126 <= n <= 127.
-ENG_INLINE float power_of_two(int32_t n) { return float_of(int32_t(uint32_t(n + 127) << 23)); }
-
 ENG_INLINE float exp(float x) {
     const float floor = x < -104.5f ? -104.5f : x;
     const float c = x > 89.0f ? 89.0f : floor;
@@ -172,10 +154,15 @@ ENG_INLINE float exp(float x) {
     const float k = t - ROUND;
     const float r = madd(k, -3.1946183e-05f, madd(k, -0.693115234375f, c));
     const float p = poly(r, 0.5f, 0.16666512f, 0.041666187f, 0.0083695976f, 0.0013951713f);
-    const float y = 1.0f + madd(r * r, p, r);
-    const int32_t n = bits_of(t) - bits_of(ROUND);
-    const int32_t half = n >> 1;
-    return y * power_of_two(half) * power_of_two(n - half);
+#if defined(ENG_FMA)
+    const float y = madd(madd(p, r, 1.0f), r, 1.0f);
+#else
+    const float y = 1.0f + (r * r * p + r);
+#endif
+    // By two powers of two, as exponents: 2^k itself may be too large for one, or too small.
+    const int32_t n = int32_t(uint32_t(bits_of(t)) << 23), half = (n >> 1) & ~0x7fffff;
+    const int32_t one = bits_of(1.0f);
+    return y * float_of(half + one) * float_of(n - half + one);
 }
 
 ENG_INLINE float log(float x) {
