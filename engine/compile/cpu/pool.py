@@ -149,7 +149,8 @@ class _Holder:
         folder = Path(__file__).parent / "native"
         try:
             if self.library is None:
-                depends = (folder / "seeded.h").read_text(encoding="utf-8")
+                headers = [folder / "processors.h", folder / "seeded.h"]
+                depends = "".join(h.read_text(encoding="utf-8") for h in headers)
                 self.library = load(
                     folder / "pool.cpp", _RUN, "the engine's own threads", [folder], depends
                 )

@@ -6,6 +6,7 @@
 
 #include "block.h"
 #include "lines.h"
+#include "processors.h"
 
 namespace {
 
@@ -30,6 +31,7 @@ struct pool_t {
     int64_t workers, wanted, active;
     bool taken, open;
     job_t job;
+    seat_t* seats;  // of the workers
 };
 
 struct worker_t {
@@ -94,6 +96,11 @@ void hire(pool_t* p, int64_t wanted) {
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, size_t(16) << 20);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    if (p->workers < wanted) {
+        void* seats = realloc(p->seats, size_t(wanted) * sizeof(seat_t));
+        if (seats) p->seats = static_cast<seat_t*>(seats);
+        else wanted = p->workers;
+    }
     while (p->workers < wanted) {
         worker_t* given = static_cast<worker_t*>(malloc(sizeof(worker_t)));
         if (!given) break;
@@ -103,7 +110,7 @@ void hire(pool_t* p, int64_t wanted) {
             free(given);
             break;  // fewer will do
         }
-        ++p->workers;
+        begin_at(p->seats[p->workers++], id);
     }
     pthread_attr_destroy(&attr);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -136,6 +143,8 @@ ENG_EXPORT void eng_pool_run(void* pool, void* entry, const unsigned char* args,
         p->taken = p->taken || shared;
         if (shared) {
             hire(p, threads - 1);
+            const int here = processor();
+            for (int64_t k = 0; k < threads - 1 && k < p->workers; ++k) keep_off(p->seats[k], here);
             p->job = mine;
             fegetenv(&p->job.modes);
             p->wanted = threads - 1;
