@@ -14,6 +14,7 @@ from engine.logger import log_warning
 
 _RUN = "eng_pool_run"
 _MOST = 4096  # threads
+_KEPT = 32 << 20  # bytes of memory that is kept for the next launch
 LINE = 128  # bytes: what two processors would take from each other
 DONE, LEFT, NO_MEMORY = -1, -2, -3  # what `Pool.launch` gives beside the number of a round
 
@@ -47,6 +48,7 @@ class Pool:
         )  # fmt: skip
         # Runs an adjoint whose cotangents lie elsewhere: see `engine.compile.cpu.seeded`.
         self.seeded = library.eng_pool_seeded
+        self._memory: list[bytearray] = []  # of parts, at most one
         new = library.eng_pool_new
         new.restype = ctypes.c_void_p
         self._handle = new()
@@ -71,12 +73,26 @@ class Pool:
     ) -> int:  # fmt: skip
         """Runs a launch whole. See `engine.compile.cpu.rounds` for `words`.
 
-        launches: launch structures, one for each part. memory: of what each part has of its own.
+        launches: launch structures, one for each part. memory: of what each part has of its own,
+        with anything in it.
         """
         came: int = self._launch(
             self._handle, entry, args, len(args), launches, count, words, memory, threads
         )
         return came
+
+    def memory(self, size: int) -> bytearray:
+        """So many bytes or more, with anything in them: new memory is given page by page."""
+        try:
+            found = self._memory.pop()
+        except IndexError:
+            return bytearray(size)
+        return found if len(found) >= size else bytearray(size)
+
+    def keep(self, memory: bytearray) -> None:
+        """Takes memory back that nobody needs any more, to be given again."""
+        if not self._memory and len(memory) <= _KEPT:
+            self._memory.append(memory)
 
     def add(self, target: int, first: int, step: int, count: int, size: int, bytes: int) -> None:
         """Adds copies of an array of floats to it, one after the other; zeros change nothing.
@@ -149,7 +165,7 @@ class _Holder:
         folder = Path(__file__).parent / "native"
         try:
             if self.library is None:
-                headers = [folder / "processors.h", folder / "seeded.h"]
+                headers = sorted(folder.glob("*.h"))
                 depends = "".join(h.read_text(encoding="utf-8") for h in headers)
                 self.library = load(
                     folder / "pool.cpp", _RUN, "the engine's own threads", [folder], depends

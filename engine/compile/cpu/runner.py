@@ -349,10 +349,12 @@ def _at_once(
 ) -> tuple[int, NDArray[np.uint8] | None]:  # fmt: skip
     """Has compiled code run a launch: what it gives, and the parts' own memory, if any has run."""
     launches = ctypes.byref(_BYTE.from_buffer(structures))
-    memory = bytearray(told.total)
+    memory = workers.memory(told.total) if told.total else bytearray()
     at = ctypes.byref(_BYTE.from_buffer(memory)) if memory else None
     came = workers.launch(code, args, launches, count, told.words, at, threads)
     if came == DONE:
+        if memory:
+            workers.keep(memory)
         return came, None
     if came == NO_MEMORY:
         return 0, None

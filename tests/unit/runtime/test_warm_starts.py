@@ -6,7 +6,6 @@ import json
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -151,6 +150,7 @@ COLD = (
 
 def run(program: Path, cache: Path, *arguments: str) -> str:
     env = {**os.environ, "ENGINE_CACHE_DIR": str(cache), "ENGINE_VERIFY_IR": "0"}
+    env["PYTHONDONTWRITEBYTECODE"] = "1"  # a change within a second would not be seen
     done = subprocess.run(
         [sys.executable, str(program), *arguments], env=env, cwd=program.parent,
         capture_output=True, text=True, timeout=600,
@@ -176,7 +176,6 @@ class Programs:
                 r"\{\{(.*?)\|\|(.*?)\}\}", lambda m: m.group(1 + state), text, flags=re.DOTALL
             )
             (self.folder / f"{name}.py").write_text(text, encoding="utf-8")
-        shutil.rmtree(self.folder / "__pycache__", ignore_errors=True)  # which goes by seconds
         run(self.folder / "program.py", self.folder / cache, str(self.folder / "out.json"))
         found: dict[str, Any] = json.loads((self.folder / "out.json").read_text())
         return found

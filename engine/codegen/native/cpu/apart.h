@@ -66,6 +66,8 @@ template <class A> ENG_INLINE void ask(const A& a, int64_t i) {
     const int64_t step = A::flat && A::axes == 1 ? int64_t(A::size) : a.strides[0];
     const uint64_t at = uint64_t(a.data) + uint64_t(i) * uint64_t(step);
     __builtin_prefetch(reinterpret_cast<const void*>(at));
+    // What lies across two lines of the cache waits for both.
+    if (64 % A::size) __builtin_prefetch(reinterpret_cast<const void*>(at + A::size - 1));
 }
 ENG_INLINE bool inside(int64_t i, int64_t n) { return uint64_t(i) < uint64_t(n); }
 

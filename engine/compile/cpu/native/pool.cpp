@@ -6,6 +6,7 @@
 
 #include "block.h"
 #include "lines.h"
+#include "owned.h"
 #include "processors.h"
 
 namespace {
@@ -19,6 +20,7 @@ struct job_t {
     eng_launch* launches;
     const int64_t* parts;  // which parts to run
     int64_t count;
+    owned_t owned;
     fenv_t modes;  // of the thread that asked
     int64_t next;
     int64_t failed;
@@ -53,8 +55,9 @@ void work(job_t& j) {
     for (;;) {
         const int64_t at = __atomic_fetch_add(&j.next, 1, __ATOMIC_RELAXED);
         if (at >= j.count) return;
-        if (__atomic_load_n(&j.failed, __ATOMIC_RELAXED)) continue;
         const int64_t part = j.parts[at];
+        j.owned.clear_of(part);
+        if (__atomic_load_n(&j.failed, __ATOMIC_RELAXED)) continue;
         eng_launch* L = j.launches + part;
         j.entry(j.args + part * j.stride, L);
         // Saved values of a part are of no use to another: their memory goes, its size stays.
@@ -116,26 +119,9 @@ void hire(pool_t* p, int64_t wanted) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-}  // namespace
-
-// A pool without threads, or null.
-ENG_EXPORT void* eng_pool_new() {
-    pool_t* p = static_cast<pool_t*>(calloc(1, sizeof(pool_t)));
-    if (!p) return nullptr;
-    pthread_mutex_init(&p->mutex, nullptr);
-    pthread_cond_init(&p->wake, nullptr);
-    pthread_cond_init(&p->idle, nullptr);
-    return p;
-}
-
-// Runs `count` parts of a launch, in no order, by up to `threads` threads, the caller's one
-// of them. A pool that is in use by another thread leaves all to the caller.
-ENG_EXPORT void eng_pool_run(void* pool, void* entry, const unsigned char* args, int64_t stride,
-                             eng_launch* launches, const int64_t* parts, int64_t count,
-                             int64_t threads) {
-    pool_t* p = static_cast<pool_t*>(pool);
-    job_t mine{reinterpret_cast<entry_t>(entry), args, stride, launches, parts, count, {}, 0, 0};
-    if (threads > count) threads = count;
+// Runs the parts of a job. A pool that is in use by another thread leaves all to the caller.
+void run_job(pool_t* p, job_t& mine, int64_t threads) {
+    if (threads > mine.count) threads = mine.count;
     bool shared = p && threads > 1;
     if (shared) {
         pthread_mutex_lock(&p->mutex);
@@ -165,6 +151,27 @@ ENG_EXPORT void eng_pool_run(void* pool, void* entry, const unsigned char* args,
     while (__atomic_load_n(&p->active, __ATOMIC_ACQUIRE)) pthread_cond_wait(&p->idle, &p->mutex);
     p->taken = false;
     pthread_mutex_unlock(&p->mutex);
+}
+
+}  // namespace
+
+// A pool without threads, or null.
+ENG_EXPORT void* eng_pool_new() {
+    pool_t* p = static_cast<pool_t*>(calloc(1, sizeof(pool_t)));
+    if (!p) return nullptr;
+    pthread_mutex_init(&p->mutex, nullptr);
+    pthread_cond_init(&p->wake, nullptr);
+    pthread_cond_init(&p->idle, nullptr);
+    return p;
+}
+
+// Runs `count` parts of a launch, in no order, by up to `threads` threads, the caller's one
+// of them. A pool that is in use by another thread leaves all to the caller.
+ENG_EXPORT void eng_pool_run(void* pool, void* entry, const unsigned char* args, int64_t stride,
+                             eng_launch* launches, const int64_t* parts, int64_t count,
+                             int64_t threads) {
+    job_t mine{reinterpret_cast<entry_t>(entry), args, stride, launches, parts, count, {}, {}, 0, 0};
+    run_job(static_cast<pool_t*>(pool), mine, threads);
 }
 
 namespace {
@@ -248,54 +255,6 @@ ENG_EXPORT void eng_pool_copy(void* pool, unsigned char* to, const unsigned char
 
 namespace {
 
-enum kind_t : int64_t { adds, takes_least, takes_most };
-
-// An array of which each part of a launch but the first has its own, until they are one again.
-// Followed by: how many arguments name it, and where; how many axes, and shape and strides of a
-// part's own array. See `engine.compile.cpu.rounds`.
-struct own_t {
-    int64_t target, size;  // size: numbers
-    int64_t kind, type;    // of `kind_t`; a number's: see `with_type`
-    int64_t start, step;   // of the second part's memory, and from one part's to the next
-    int64_t winners;       // where bytes are that say whose each number is; -1: nobody asks
-};
-
-const int64_t* places_of(const int64_t* own) { return own + sizeof(own_t) / 8; }
-
-const int64_t* next_of(const int64_t* own) {
-    const int64_t* w = places_of(own);
-    w += 1 + w[0];
-    return w + 1 + 2 * w[0];
-}
-
-void write(unsigned char* args, int64_t at, const int64_t* words, int64_t count) {
-    __builtin_memcpy(args + at, words, size_t(count) * 8);
-}
-
-// The arguments of a part, where those of the launch are.
-void place(unsigned char* args, const int64_t* own, const unsigned char* memory, int64_t part) {
-    own_t o;
-    __builtin_memcpy(&o, own, sizeof(o));
-    const int64_t address = int64_t(memory) + o.start + (part - 1) * o.step;
-    const int64_t* places = places_of(own);
-    const int64_t* axes = places + 1 + places[0];
-    for (int64_t k = 0; k < places[0]; ++k) {
-        write(args, places[1 + k], &address, 1);
-        write(args, places[1 + k] + 8, axes + 1, 2 * axes[0]);
-    }
-}
-
-template <class F> void with_type(int64_t type, F&& f) {
-    switch (type) {
-        case 0: return f(float{});
-        case 1: return f(double{});
-        case 2: return f(int32_t{});
-        case 3: return f(uint32_t{});
-        case 4: return f(int64_t{});
-        default: return f(uint64_t{});
-    }
-}
-
 // Sums wrap: those of signed numbers are added as unsigned ones.
 template <class T> struct sum_type { using type = T; };
 template <> struct sum_type<int32_t> { using type = uint32_t; };
@@ -344,22 +303,11 @@ void bring_together(void* pool, const int64_t* own, unsigned char* memory, int64
     }
 }
 
-// Minima and maxima begin with what is there: what is done to a copy twice is done once.
-void begin(const int64_t* own, unsigned char* memory, int64_t count) {
-    own_t o;
-    __builtin_memcpy(&o, own, sizeof(o));
-    if (o.kind == adds) return;
-    int64_t bytes = 0;
-    with_type(o.type, [&](auto x) { bytes = o.size * int64_t(sizeof(x)); });
-    for (int64_t k = 0; k < count; ++k)
-        __builtin_memcpy(memory + o.start + k * o.step, reinterpret_cast<void*>(o.target), size_t(bytes));
-}
-
 }  // namespace
 
 // Runs the parts of a launch, round by round, and brings together what each part has of its own.
 // words: how many rounds; of each, how many parts, and which; how many arrays (`own_t`), and these.
-// memory: of all that parts have of their own, and of the winners, zero.
+// memory: of all that parts have of their own, and of the winners; anything may be in it.
 // Returns -1 where nothing is left to do or to look at, -2 where all is done and something is left
 // in the launch structures, the number of a round after which some have an error, and -3 where no
 // memory is there and nothing has run.
@@ -385,14 +333,19 @@ ENG_EXPORT int64_t eng_pool_launch(void* pool, void* entry, const unsigned char*
     }
     int64_t came = -1;
     for (int64_t k = 0; k < rounds && came < 0; ++k) {
-        eng_pool_run(pool, entry, blocks ? blocks : args, blocks ? nargs : 0, launches, words + 1,
-                     words[0], threads);
+        job_t mine{reinterpret_cast<entry_t>(entry), blocks ? blocks : args, blocks ? nargs : 0,
+                   launches, words + 1, words[0], {owns, n, memory}, {}, 0, 0};
+        run_job(static_cast<pool_t*>(pool), mine, threads);
         words += 1 + words[0];
         for (int64_t j = 0; j < count; ++j)
             if (launches[j].error) came = k;
     }
     free(blocks);
-    if (came >= 0) return came;
+    if (came >= 0) {  // the rest is run by others
+        for (int64_t k = came + 1; k < rounds; words += 1 + words[0], ++k)
+            for (int64_t j = 1; j <= words[0]; ++j) owned_t{owns, n, memory}.clear_of(words[j]);
+        return came;
+    }
     for (int64_t k = 0; k < n; ++k, owns = next_of(owns))
         bring_together(pool, owns, memory, count - 1, threads);
     for (int64_t j = 0; j < count; ++j) {
