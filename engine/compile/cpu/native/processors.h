@@ -1,51 +1,56 @@
-// Which processors the threads of a pool run on.
+// On which processors the threads of a pool wake up.
 #pragma once
 #include <pthread.h>
-
-#if defined(__linux__)
 #include <sched.h>
 
 namespace {
 
-// A worker. off: the processor that it keeps off, or -1. usual: where it may run but for that;
-// given: where it was last told to.
+#if defined(__linux__)
+
+// A worker. asleep: whether it waits to be woken. moved: whether it may not run everywhere, but for
+// that: `usual`, until it has woken up.
 struct seat_t {
     pthread_t thread;
-    int off;
-    cpu_set_t usual, given;
+    bool asleep, moved;
+    cpu_set_t usual;
 };
 
-inline void begin_at(seat_t& p, pthread_t thread) { p.thread = thread, p.off = -1; }
+constexpr int64_t most_moved = 7;  // workers: where there are more, few are in each other's way
 
 inline int processor() { return sched_getcpu(); }
 
 // Linux may wake a thread on the processor of who wakes it: then the two take turns there for some
-// milliseconds, while others have nothing to do. So workers keep off the one that a launch is made on.
-inline void keep_off(seat_t& p, int here) {
-    if (here < 0 || p.off == here) return;
-    cpu_set_t now;
-    if (pthread_getaffinity_np(p.thread, sizeof(now), &now) != 0) return;
-    // Where somebody else has told it to run, it stays.
-    if (p.off < 0 || !CPU_EQUAL(&now, &p.given)) p.usual = now;
-    cpu_set_t left = p.usual;
+// milliseconds, while others have nothing to do. So a worker wakes up on another one.
+inline void keep_off(seat_t& s, int here) {
+    if (here < 0 || !s.asleep || s.moved) return;
+    if (pthread_getaffinity_np(s.thread, sizeof(s.usual), &s.usual) != 0) return;
+    cpu_set_t left = s.usual;
     CPU_CLR(here, &left);
-    if (CPU_COUNT(&left) == 0) left = p.usual;
-    p.off = here, p.given = left;
-    if (!CPU_EQUAL(&now, &left) && pthread_setaffinity_np(p.thread, sizeof(left), &left) != 0) p.given = now;
+    if (CPU_COUNT(&left) == 0 || CPU_EQUAL(&left, &s.usual)) return;
+    s.moved = pthread_setaffinity_np(s.thread, sizeof(left), &left) == 0;
 }
 
-}  // namespace
+// What a worker does that has woken up, while nobody changes its seat: gives what it does after that.
+inline auto woken(seat_t& s) {
+    const bool moved = s.moved;
+    const cpu_set_t usual = s.usual;
+    s.asleep = s.moved = false;
+    return [=] {
+        if (moved) sched_setaffinity(0, sizeof(usual), &usual);
+    };
+}
 #else
-
-namespace {
-
 struct seat_t {
     pthread_t thread;
+    bool asleep;
 };
 
-inline void begin_at(seat_t& p, pthread_t thread) { p.thread = thread; }
+constexpr int64_t most_moved = 0;
 inline int processor() { return -1; }
 inline void keep_off(seat_t&, int) {}
+inline auto woken(seat_t&) {
+    return [] {};
+}
+#endif
 
 }  // namespace
-#endif
