@@ -75,22 +75,16 @@ void* run(void* given) {
     for (;;) {
         for (int k = 0; k < spins && __atomic_load_n(&p->round, __ATOMIC_ACQUIRE) == seen; ++k) relax();
         pthread_mutex_lock(&p->mutex);
-        while (p->round == seen) {
-            p->seats[me.number].asleep = true;
-            pthread_cond_wait(&p->wake, &p->mutex);
-        }
-        const auto after = woken(p->seats[me.number]);
+        if (p->round == seen) run_anywhere(p->seats[me.number]);
+        while (p->round == seen) pthread_cond_wait(&p->wake, &p->mutex);
         seen = p->round;
         if (p->open && me.number < p->wanted) {
             __atomic_fetch_add(&p->active, 1, __ATOMIC_ACQ_REL);
             pthread_mutex_unlock(&p->mutex);
-            after();
             fesetenv(&p->job.modes);
             work(p->job);
             pthread_mutex_lock(&p->mutex);
             if (__atomic_sub_fetch(&p->active, 1, __ATOMIC_ACQ_REL) == 0) pthread_cond_signal(&p->idle);
-        } else {
-            after();
         }
         pthread_mutex_unlock(&p->mutex);
     }
@@ -120,7 +114,7 @@ void hire(pool_t* p, int64_t wanted) {
             free(given);
             break;  // fewer will do
         }
-        p->seats[p->workers++] = seat_t{id};
+        p->seats[p->workers++] = seat_t(id);
     }
     pthread_attr_destroy(&attr);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

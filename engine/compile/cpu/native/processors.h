@@ -1,4 +1,4 @@
-// On which processors the threads of a pool wake up.
+// On which processors the threads of a pool run.
 #pragma once
 #include <pthread.h>
 #include <sched.h>
@@ -7,12 +7,14 @@ namespace {
 
 #if defined(__linux__)
 
-// A worker. asleep: whether it waits to be woken. moved: whether it may not run everywhere, but for
-// that: `usual`, until it has woken up.
+// A worker. off: the processor that it was told to keep off, or -1: it may run in `left` alone then
+// and not, as before, in `usual`.
 struct seat_t {
     pthread_t thread;
-    bool asleep, moved;
-    cpu_set_t usual;
+    int off = -1;
+    cpu_set_t usual{}, left{};
+
+    explicit seat_t(pthread_t thread) : thread(thread) {}
 };
 
 constexpr int64_t most_moved = 7;  // workers: where there are more, few are in each other's way
@@ -20,37 +22,36 @@ constexpr int64_t most_moved = 7;  // workers: where there are more, few are in 
 inline int processor() { return sched_getcpu(); }
 
 // Linux may wake a thread on the processor of who wakes it: then the two take turns there for some
-// milliseconds, while others have nothing to do. So a worker wakes up on another one.
+// milliseconds, while others have nothing to do. So a worker keeps off the one that a launch is made
+// on, until it sleeps.
 inline void keep_off(seat_t& s, int here) {
-    if (here < 0 || !s.asleep || s.moved) return;
-    if (pthread_getaffinity_np(s.thread, sizeof(s.usual), &s.usual) != 0) return;
-    cpu_set_t left = s.usual;
-    CPU_CLR(here, &left);
-    if (CPU_COUNT(&left) == 0 || CPU_EQUAL(&left, &s.usual)) return;
-    s.moved = pthread_setaffinity_np(s.thread, sizeof(left), &left) == 0;
+    cpu_set_t now;
+    if (here < 0 || s.off == here) return;
+    if (pthread_getaffinity_np(s.thread, sizeof(now), &now) != 0) return;
+    if (s.off < 0 || !CPU_EQUAL(&now, &s.left)) s.usual = now;
+    s.off = -1, s.left = s.usual;
+    CPU_CLR(here, &s.left);
+    if (CPU_COUNT(&s.left) == 0) s.left = s.usual;
+    if (CPU_EQUAL(&s.left, &now)) return;
+    if (pthread_setaffinity_np(s.thread, sizeof(s.left), &s.left) == 0) s.off = here;
 }
 
-// What a worker does that has woken up, while nobody changes its seat: gives what it does after that.
-inline auto woken(seat_t& s) {
-    const bool moved = s.moved;
-    const cpu_set_t usual = s.usual;
-    s.asleep = s.moved = false;
-    return [=] {
-        if (moved) sched_setaffinity(0, sizeof(usual), &usual);
-    };
+// A worker's own doing, before it sleeps; somebody may have told it otherwise meanwhile.
+inline void run_anywhere(seat_t& s) {
+    cpu_set_t now;
+    if (s.off >= 0 && sched_getaffinity(0, sizeof(now), &now) == 0 && CPU_EQUAL(&now, &s.left))
+        sched_setaffinity(0, sizeof(s.usual), &s.usual);
+    s.off = -1;
 }
 #else
 struct seat_t {
-    pthread_t thread;
-    bool asleep;
+    explicit seat_t(pthread_t) {}
 };
 
 constexpr int64_t most_moved = 0;
 inline int processor() { return -1; }
 inline void keep_off(seat_t&, int) {}
-inline auto woken(seat_t&) {
-    return [] {};
-}
+inline void run_anywhere(seat_t&) {}
 #endif
 
 }  // namespace
