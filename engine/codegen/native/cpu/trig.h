@@ -81,13 +81,17 @@ template <class V> ENG_INLINE bool are_near(V x, V reach) {
     extern "C" T name##_one(T x) __asm__("eng_vm_" #name);                                   \
     extern "C" T name##_one(T x) { return name##_any(x); }
 
+#define ENG_WIDEST(W, prefix, name)                                              \
+    extern "C" W name##_##prefix(W x) __asm__("_ZGV" #prefix "v_eng_vm_" #name); \
+    extern "C" __attribute__((noinline)) W name##_##prefix(W x) { return name##_lanes(x); }
+
 // Fewer numbers than the widest vector W has are computed as a part of one.
-#define ENG_VARIANT(V, W, prefix, name)                                          \
+#define ENG_VARIANT(V, W, whole, prefix, name)                                   \
     extern "C" V name##_##prefix(V x) __asm__("_ZGV" #prefix "v_eng_vm_" #name); \
     extern "C" V name##_##prefix(V x) {                                          \
         W w{};                                                                   \
         for (int i = 0; i < int(sizeof(V) / sizeof(x[0])); ++i) w[i] = x[i];     \
-        w = name##_lanes(w);                                                     \
+        w = name##_##whole(w);                                                   \
         for (int i = 0; i < int(sizeof(V) / sizeof(x[0])); ++i) x[i] = w[i];     \
         return x;                                                                \
     }
@@ -95,33 +99,37 @@ template <class V> ENG_INLINE bool are_near(V x, V reach) {
 #if defined(__aarch64__)
 #define ENG_TRIG(name)                     \
     ENG_LANES(float, float_16, name, FAST) \
-    ENG_VARIANT(float_8, float_16, nN2, name) ENG_VARIANT(float_16, float_16, nN4, name)
-#define ENG_TRIG64(name)                   \
-    ENG_LANES(double, double_16, name, FAST64) \
-    ENG_VARIANT(double_16, double_16, nN2, name)
-#elif defined(__AVX512F__)
-#define ENG_TRIG(name)                                                                    \
-    ENG_LANES(float, float_64, name, FAST)                                                \
-    ENG_VARIANT(float_16, float_64, bN4, name) ENG_VARIANT(float_32, float_64, cN8, name) \
-    ENG_VARIANT(float_32, float_64, dN8, name) ENG_VARIANT(float_64, float_64, eN16, name)
-#define ENG_TRIG64(name)                                                                      \
-    ENG_LANES(double, double_64, name, FAST64)                                                \
-    ENG_VARIANT(double_16, double_64, bN2, name) ENG_VARIANT(double_32, double_64, cN4, name) \
-    ENG_VARIANT(double_32, double_64, dN4, name) ENG_VARIANT(double_64, double_64, eN8, name)
-#elif defined(__AVX__)
-#define ENG_TRIG(name)                                                                    \
-    ENG_LANES(float, float_32, name, FAST)                                                \
-    ENG_VARIANT(float_16, float_32, bN4, name) ENG_VARIANT(float_32, float_32, cN8, name) \
-    ENG_VARIANT(float_32, float_32, dN8, name)
-#define ENG_TRIG64(name)                                                                      \
-    ENG_LANES(double, double_32, name, FAST64)                                                \
-    ENG_VARIANT(double_16, double_32, bN2, name) ENG_VARIANT(double_32, double_32, cN4, name) \
-    ENG_VARIANT(double_32, double_32, dN4, name)
-#else
-#define ENG_TRIG(name) \
-    ENG_LANES(float, float_16, name, FAST) ENG_VARIANT(float_16, float_16, bN4, name)
+    ENG_WIDEST(float_16, nN4, name) ENG_VARIANT(float_8, float_16, nN4, nN2, name)
 #define ENG_TRIG64(name) \
-    ENG_LANES(double, double_16, name, FAST64) ENG_VARIANT(double_16, double_16, bN2, name)
+    ENG_LANES(double, double_16, name, FAST64) ENG_WIDEST(double_16, nN2, name)
+#elif defined(__AVX512F__)
+#define ENG_TRIG(name)                                  \
+    ENG_LANES(float, float_64, name, FAST)              \
+    ENG_WIDEST(float_64, eN16, name)                    \
+    ENG_VARIANT(float_16, float_64, eN16, bN4, name)    \
+    ENG_VARIANT(float_32, float_64, eN16, cN8, name)    \
+    ENG_VARIANT(float_32, float_64, eN16, dN8, name)
+#define ENG_TRIG64(name)                                \
+    ENG_LANES(double, double_64, name, FAST64)          \
+    ENG_WIDEST(double_64, eN8, name)                    \
+    ENG_VARIANT(double_16, double_64, eN8, bN2, name)   \
+    ENG_VARIANT(double_32, double_64, eN8, cN4, name)   \
+    ENG_VARIANT(double_32, double_64, eN8, dN4, name)
+#elif defined(__AVX__)
+#define ENG_TRIG(name)                                  \
+    ENG_LANES(float, float_32, name, FAST)              \
+    ENG_WIDEST(float_32, dN8, name)                     \
+    ENG_VARIANT(float_16, float_32, dN8, bN4, name)     \
+    ENG_VARIANT(float_32, float_32, dN8, cN8, name)
+#define ENG_TRIG64(name)                                \
+    ENG_LANES(double, double_32, name, FAST64)          \
+    ENG_WIDEST(double_32, dN4, name)                    \
+    ENG_VARIANT(double_16, double_32, dN4, bN2, name)   \
+    ENG_VARIANT(double_32, double_32, dN4, cN4, name)
+#else
+#define ENG_TRIG(name) ENG_LANES(float, float_16, name, FAST) ENG_WIDEST(float_16, bN4, name)
+#define ENG_TRIG64(name) \
+    ENG_LANES(double, double_16, name, FAST64) ENG_WIDEST(double_16, bN2, name)
 #endif
 
 }  // namespace vm
