@@ -146,14 +146,14 @@ class _Maker:
         """Makes them, if that can be."""
         from pathlib import Path
 
-        from engine.compile.cpu.shared import load
+        from engine.compile.cpu.shared import headers_in, load
 
         try:
             folder = Path(__file__).parent / "native"
-            texts = [p.read_text(encoding="utf-8") for p in sorted(folder.glob("*.h"))]
             library = load(
-                folder / "launcher.cpp", _ENTRY, "the engine's launcher", [folder], "".join(texts)
-            )
+                folder / "launcher.cpp", _ENTRY, "the engine's launcher", [folder],
+                headers_in(folder),
+            )  # fmt: skip
             self._known = {**self._late(), **self._known}
             self.functions = self._made(library, size)
             if self.functions is not None:

@@ -160,16 +160,15 @@ class _Holder:
     def _make(self) -> None:
         from pathlib import Path
 
-        from engine.compile.cpu.shared import load  # late: small launches need none
+        from engine.compile.cpu.shared import headers_in, load  # late: small launches need none
 
         folder = Path(__file__).parent / "native"
         try:
             if self.library is None:
-                headers = sorted(folder.glob("*.h"))
-                depends = "".join(h.read_text(encoding="utf-8") for h in headers)
                 self.library = load(
-                    folder / "pool.cpp", _RUN, "the engine's own threads", [folder], depends
-                )
+                    folder / "pool.cpp", _RUN, "the engine's own threads", [folder],
+                    headers_in(folder),
+                )  # fmt: skip
             self.pool = Pool(self.library)
         except (CompilerError, OSError, AttributeError) as e:
             self.failed = True

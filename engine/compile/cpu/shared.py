@@ -15,6 +15,11 @@ from engine.diagnostics import CompilerError, Diagnostic
 from engine.hashing import hashed
 
 
+def headers_in(folder: Path) -> str:
+    """The texts of a folder's headers, on which what includes them depends: see `load`."""
+    return "".join(p.read_text(encoding="utf-8") for p in sorted(folder.glob("*.h")))
+
+
 def load(
     source: Path, symbol: str, what: str, include: Sequence[Path] = (), depends: str = ""
 ) -> ctypes.CDLL:

@@ -1,4 +1,4 @@
-"""Where the threads of launches wake up: not on the processor that a launch is made on."""
+"""Where the threads of launches run: not on the processor that a launch is made on."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SCRIPT = """
         return [t for t in map(int, os.listdir("/proc/self/task")) if t not in before]
 
     def where():
-        # As soon as all have woken up.
+        # As soon as all sleep again.
         for _ in range(10_000):
             found = [os.sched_getaffinity(t) for t in workers()]
             if found == told:

@@ -14,7 +14,7 @@ from engine.compile.cpu import pool as pools
 from engine.compile.cpu import runner
 from engine.compile.cpu.schedule import Schedule
 from engine.diagnostics import EngineError
-from tests.parts import cut
+from tests.parts import anything, cut
 
 pytestmark = [
     pytest.mark.whole,  # parts are cut here
@@ -232,7 +232,6 @@ def test_the_same_bits(program: Any, threads: int, monkeypatch: pytest.MonkeyPat
         pools.Pool, "launch",
         lambda self, *args: came.append(launch(self, *args)) or came[-1],
     )  # fmt: skip
-    anything = lambda self, size: bytearray(b"\xff" * size)  # noqa: E731
     monkeypatch.setattr(pools.Pool, "memory", anything)
     for limit in (wp.config.stack_limit_bytes, 1 << 14):  # some threads save more
         monkeypatch.setattr(wp.config, "stack_limit_bytes", limit)

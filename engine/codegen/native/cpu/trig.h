@@ -96,40 +96,30 @@ template <class V> ENG_INLINE bool are_near(V x, V reach) {
         return x;                                                                \
     }
 
+// All forms of a function. b, c, d, e: of vectors for SSE, AVX, AVX2 and AVX-512.
+#if defined(__AVX512F__)
+#define ENG_FORMS(T, name, reach, b, c, d, e)                                            \
+    ENG_LANES(T, T##_64, name, reach) ENG_WIDEST(T##_64, e, name)                        \
+    ENG_VARIANT(T##_16, T##_64, e, b, name) ENG_VARIANT(T##_32, T##_64, e, c, name)      \
+    ENG_VARIANT(T##_32, T##_64, e, d, name)
+#elif defined(__AVX__)
+#define ENG_FORMS(T, name, reach, b, c, d, e)                                            \
+    ENG_LANES(T, T##_32, name, reach) ENG_WIDEST(T##_32, d, name)                        \
+    ENG_VARIANT(T##_16, T##_32, d, b, name) ENG_VARIANT(T##_32, T##_32, d, c, name)
+#else
+#define ENG_FORMS(T, name, reach, b, c, d, e) \
+    ENG_LANES(T, T##_16, name, reach) ENG_WIDEST(T##_16, b, name)
+#endif
+
 #if defined(__aarch64__)
 #define ENG_TRIG(name)                     \
     ENG_LANES(float, float_16, name, FAST) \
     ENG_WIDEST(float_16, nN4, name) ENG_VARIANT(float_8, float_16, nN4, nN2, name)
 #define ENG_TRIG64(name) \
     ENG_LANES(double, double_16, name, FAST64) ENG_WIDEST(double_16, nN2, name)
-#elif defined(__AVX512F__)
-#define ENG_TRIG(name)                                  \
-    ENG_LANES(float, float_64, name, FAST)              \
-    ENG_WIDEST(float_64, eN16, name)                    \
-    ENG_VARIANT(float_16, float_64, eN16, bN4, name)    \
-    ENG_VARIANT(float_32, float_64, eN16, cN8, name)    \
-    ENG_VARIANT(float_32, float_64, eN16, dN8, name)
-#define ENG_TRIG64(name)                                \
-    ENG_LANES(double, double_64, name, FAST64)          \
-    ENG_WIDEST(double_64, eN8, name)                    \
-    ENG_VARIANT(double_16, double_64, eN8, bN2, name)   \
-    ENG_VARIANT(double_32, double_64, eN8, cN4, name)   \
-    ENG_VARIANT(double_32, double_64, eN8, dN4, name)
-#elif defined(__AVX__)
-#define ENG_TRIG(name)                                  \
-    ENG_LANES(float, float_32, name, FAST)              \
-    ENG_WIDEST(float_32, dN8, name)                     \
-    ENG_VARIANT(float_16, float_32, dN8, bN4, name)     \
-    ENG_VARIANT(float_32, float_32, dN8, cN8, name)
-#define ENG_TRIG64(name)                                \
-    ENG_LANES(double, double_32, name, FAST64)          \
-    ENG_WIDEST(double_32, dN4, name)                    \
-    ENG_VARIANT(double_16, double_32, dN4, bN2, name)   \
-    ENG_VARIANT(double_32, double_32, dN4, cN4, name)
 #else
-#define ENG_TRIG(name) ENG_LANES(float, float_16, name, FAST) ENG_WIDEST(float_16, bN4, name)
-#define ENG_TRIG64(name) \
-    ENG_LANES(double, double_16, name, FAST64) ENG_WIDEST(double_16, bN2, name)
+#define ENG_TRIG(name) ENG_FORMS(float, name, FAST, bN4, cN8, dN8, eN16)
+#define ENG_TRIG64(name) ENG_FORMS(double, name, FAST64, bN2, cN4, dN4, eN8)
 #endif
 
 }  // namespace vm

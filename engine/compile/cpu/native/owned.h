@@ -82,9 +82,12 @@ struct owned_t {
     int64_t count;
     unsigned char* memory;
 
-    void clear_of(int64_t part) const {
+    template <class F> void each(F&& f) const {
         const int64_t* own = first;
-        for (int64_t k = 0; k < count; ++k, own = next_of(own)) clear(own, memory, part);
+        for (int64_t k = 0; k < count; ++k, own = next_of(own)) f(own);
+    }
+    void clear_of(int64_t part) const {
+        each([&](const int64_t* own) { clear(own, memory, part); });
     }
 };
 

@@ -320,23 +320,22 @@ ENG_EXPORT int64_t eng_pool_launch(void* pool, void* entry, const unsigned char*
     const int64_t* owns = words;
     for (int64_t k = 0; k < rounds; ++k) owns += 1 + owns[0];
     const int64_t n = *owns++;
+    const owned_t owned{owns, n, memory};
     unsigned char* blocks = nullptr;
     if (n > 0) {
         blocks = static_cast<unsigned char*>(malloc(size_t(count * nargs)));
         if (!blocks) return -3;
-        const int64_t* each = owns;
-        for (int64_t k = 0; k < n; ++k, each = next_of(each)) begin(each, memory, count - 1);
+        owned.each([&](const int64_t* own) { begin(own, memory, count - 1); });
         for (int64_t part = 0; part < count; ++part) {
             unsigned char* mine = blocks + part * nargs;
             __builtin_memcpy(mine, args, size_t(nargs));
-            const int64_t* own = owns;
-            for (int64_t k = 0; part > 0 && k < n; ++k, own = next_of(own)) place(mine, own, memory, part);
+            if (part > 0) owned.each([&](const int64_t* own) { place(mine, own, memory, part); });
         }
     }
     int64_t came = -1;
     for (int64_t k = 0; k < rounds && came < 0; ++k) {
         job_t mine{reinterpret_cast<entry_t>(entry), blocks ? blocks : args, blocks ? nargs : 0,
-                   launches, words + 1, words[0], {owns, n, memory}, {}, 0, 0};
+                   launches, words + 1, words[0], owned, {}, 0, 0};
         run_job(static_cast<pool_t*>(pool), mine, threads);
         words += 1 + words[0];
         for (int64_t j = 0; j < count; ++j)
@@ -345,11 +344,10 @@ ENG_EXPORT int64_t eng_pool_launch(void* pool, void* entry, const unsigned char*
     free(blocks);
     if (came >= 0) {  // the rest is run by others
         for (int64_t k = came + 1; k < rounds; words += 1 + words[0], ++k)
-            for (int64_t j = 1; j <= words[0]; ++j) owned_t{owns, n, memory}.clear_of(words[j]);
+            for (int64_t j = 1; j <= words[0]; ++j) owned.clear_of(words[j]);
         return came;
     }
-    for (int64_t k = 0; k < n; ++k, owns = next_of(owns))
-        bring_together(pool, owns, memory, count - 1, threads);
+    owned.each([&](const int64_t* own) { bring_together(pool, own, memory, count - 1, threads); });
     for (int64_t j = 0; j < count; ++j) {
         const eng_launch& L = launches[j];
         if (L.stack.data || L.stack.cap || L.journal.data || L.output.data) return -2;
