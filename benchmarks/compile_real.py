@@ -4,7 +4,8 @@
 
 The kernels of Newton, MuJoCo Warp and Warp's examples, each alone, with a cache that has headers
 and nothing else: what a launch on a tape and its backward pass compile here, by phases (both at
-once, as there; `--apart` one after the other), and a module of that kernel in Warp.
+once, as there; `--apart` one after the other), and a module of that kernel in Warp. `--others`: and
+what launches with arrays that are not contiguous, or share memory, would compile when they come.
 Packages that are not installed are skipped by name. One JSON line for each kernel goes to a file
 (`--results`), and kernels that have one are not compiled again; the table is of that file.
 """
@@ -65,7 +66,7 @@ def measure(
             if row.get("done") or (options.peer and kernel not in sides[1].kernels):
                 continue
             task = {"kernel": kernel, "seconds": options.seconds, "scratch": scratch,
-                    "apart": options.apart}  # fmt: skip
+                    "apart": options.apart, "others": options.others}  # fmt: skip
             if options.keep:
                 task["keep"] = str(options.keep.resolve())
             row = {"kernel": kernel, "package": package, "done": True}
@@ -109,6 +110,8 @@ def summary(rows: Sequence[dict[str, Any]]) -> str:
     there = sum(r["warp"]["seconds"] for r in pairs)
     phases = {p: sum(r["engine"]["phases"].get(p, 0.0) for r in both) for p in PHASES}
     words = ", ".join(f"{p} {s:.1f}" for p, s in phases.items())
+    others = sum(r["engine"].get("others", 0.0) for r in both)
+    words += f"; {others:.1f} s more where launches need it" if others else ""
     return f"{len(both)} kernels: engine {total:.1f} s, Warp {there:.1f} s ({words})"
 
 
@@ -121,6 +124,8 @@ def main() -> int:
                         help="also each Nth of the others; without --only, 0 is all")  # fmt: skip
     parser.add_argument("--no-peer", dest="peer", action="store_false")
     parser.add_argument("--apart", action="store_true", help="each form by itself, and timed so")
+    parser.add_argument("--others", action="store_true",
+                        help="also the forms for arrays that are not contiguous")  # fmt: skip
     parser.add_argument("--results", type=Path, default=Path("compile_real.jsonl"))
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the text of kernels")
     parser.add_argument("--seconds", type=int, default=300, help="for one kernel")

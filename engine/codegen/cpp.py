@@ -3,15 +3,16 @@
     extern "C" void SYMBOL(const unsigned char* args, eng_launch* L)
 
 runs the threads L->begin to L->end. The loop over them is there twice where there are arrays: for
-arrays that are contiguous and share no memory with what is written, which compilers are told, and
-for any others; of large kernels just for any, since the compiler's time is what counts there.
+arrays that are contiguous and share no memory with what is written, which compilers are told, and,
+as text that is compiled when a launch first needs it, for any others; of large kernels just for
+any, since the compiler's time is what counts there.
 """
 
 from __future__ import annotations
 
 import re
 
-from engine.codegen import beforehand, headers, lanes, loans, snippets, streams
+from engine.codegen import beforehand, headers, lanes, late, loans, snippets, streams
 from engine.codegen.beforehand import Beforehand
 from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR, touched_arrays
@@ -23,8 +24,6 @@ from engine.codegen.spelling import flag, identifier, local
 from engine.codegen.statements import WITHIN
 from engine.codegen.streams import Streams
 from engine.ir import nodes as n
-from engine.lang.ctypes_ import ctype
-from engine.lang.types import ArrayType
 
 CPP = Dialect(
     name="c++",
@@ -54,9 +53,13 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     apart = APART and bool(e.facts[id(fn)].touched) and not fn.watch and not is_large(fn)
     e.guards = guards_of(fn, e.facts) if apart else None
     e.room = room_of(e, known)
-    out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e, apart)]
+    functions = e.functions()
+    out = [f"namespace ns_{symbol} {{", *functions]
     blocks, far = list[str](), None
     lends = apart and loans.can_lend(fn, e.facts[id(fn)], known)
+    at_once = not apart or snippets.has_snippets(fn)  # these may name files
+    if at_once:
+        out += _run(e, apart)
     if apart:
         blocks, width = lanes.function(e)
         guarded = e.guards is not None and not runs_down(e, known)
@@ -68,12 +71,30 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
         out += _run_apart(e, known, what, far)
     if blocks:
         out += blocks + lanes.run(e, width, *_apart(e))
-    out += _go(e, known, bool(blocks), far is not None) if apart else []
-    entry = _entry(e, symbol, known, apart, bool(blocks), far)
+    if apart:
+        out += _go(e, known, bool(blocks), far is not None)
+        runs = late.other(lends) if at_once else []
+        other = "" if at_once else _other(e, functions, lends)
+        out += [*runs, *late.form(symbol, other), *late.kernel(e, known, bool(blocks))]
+    entry = _entry(e, symbol, known, apart, far)
     text = "\n".join([*out, "}", *entry]) + "\n"
     names = _headers(fn, text, bool(blocks))
-    names += [name for name, used in ((loans.HEADER, lends), (streams.HEADER, far)) if used]
-    return "".join(f'#include "{name}"\n' for name in names) + text
+    header = loans.HEADER if lends and at_once else late.HEADER
+    names += [name for name, used in ((header, apart), (streams.HEADER, far)) if used]
+    return _included(names) + text
+
+
+def _other(e: Emitter, functions: list[str], lends: bool) -> str:
+    """The form for any arrays, which needs no more than `emit`'s."""
+    symbol = late.SYMBOL
+    head = [f"namespace ns_{symbol} {{", *functions, *_run(e, True), *late.other(lends), "}"]
+    text = "\n".join([*head, *late.entry(symbol)]) + "\n"
+    names = [*_headers(e.fn, text, False), loans.HEADER if lends else late.HEADER]
+    return _included([headers.COMMON, *names]) + text
+
+
+def _included(names: list[str]) -> str:
+    return "".join(f'#include "{name}"\n' for name in names)
 
 
 def _headers(fn: n.Function, text: str, blocks: bool) -> list[str]:
@@ -157,9 +178,7 @@ def _go(e: Emitter, known: Loops, blocks: bool, far: bool) -> list[str]:
     ]
 
 
-def _entry(
-    e: Emitter, symbol: str, known: Loops, apart: bool, blocks: bool, far: Streams | None
-) -> list[str]:
+def _entry(e: Emitter, symbol: str, known: Loops, apart: bool, far: Streams | None) -> list[str]:
     facts = e.facts[id(e.fn)]
     linear = flag(LINEAR in facts.tids)
     out = [f"ENG_EXPORT void {symbol}(const unsigned char* args, eng_launch* L) {{"]
@@ -167,31 +186,19 @@ def _entry(
         out.append(f"    if (!eng::fits(L, {linear}, {facts.axes})) return;")
     if not apart:
         return [*out, f"    ns_{symbol}::run(args, L);", "}"]
-    offsets = arg_offsets([p.type for p in e.fn.params])
-    extents = []
-    for p, at in zip(e.fn.params, offsets, strict=False):
-        if isinstance(p.type, ArrayType) and p.name in facts.touched:
-            use = "writes" if p.name in facts.written else "reads"
-            use = "alone" if p.name in known.alone else use
-            array = f"eng::arg<eng::array_t<{ctype(p.type.element)},{p.type.ndim}>>(args, {at})"
-            extents.append(f"        eng::extent({array}, eng::use_{use}),")
     rest = f" && L->ndim == {facts.axes}" if known.any_order or known.sums else ""
-    lends = loans.can_lend(e.fn, facts, known)
     runs = "go(args, L)"
     if far is not None:
         vast = f"eng::vast(L, arrays, {streams.VAST}, {far.each}, {streams.ROW})"
         runs = f"run_apart(args, L, {_given(e)}, {vast})"
+    count = len(touched_arrays(e.fn, facts))
     return [
         *out,
-        "    const eng::extent_t arrays[] = {",
-        *extents,
-        "    };",
-        *(loans.how(e, symbol, known, blocks) if lends else []),
-        f"    if (eng::apart(arrays){rest}) {{",
+        f"    eng::extent_t arrays[{count}];",
+        f"    if (eng::apart(args, ns_{symbol}::touched, arrays){rest}) {{",
         f"        return ns_{symbol}::{runs};",
         "    }",
-        *(["    if (eng::lend(args, L, arrays, how)) return;"] if lends else []),
-        f"    ns_{symbol}::run(args, L);",
+        f"    eng::otherwise(args, L, arrays, ns_{symbol}::how);",
         "}",
     ]
 

@@ -7,17 +7,12 @@ from __future__ import annotations
 from engine.codegen.ahead import AHEAD, ahead
 from engine.codegen.cstyle import Emitter
 from engine.codegen.facts import Facts, touched_arrays
-from engine.codegen.layout import arg_offsets
-from engine.codegen.loops import Loops, runs_down, spans_of
-from engine.codegen.rows import operations
-from engine.codegen.spelling import flag
+from engine.codegen.loops import Loops, spans_of
+from engine.codegen.spelling import flag, identifier
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType
 
 HEADER = "lend.h"
-# Tests change them: operations that a launch must have to be worth it, and about how many take as
-# long as a copy of four bytes.
-FEW, WORD = 1500, 3.0
 
 
 def can_lend(fn: n.Function, facts: Facts, known: Loops) -> bool:
@@ -28,17 +23,23 @@ def can_lend(fn: n.Function, facts: Facts, known: Loops) -> bool:
 def table(e: Emitter, known: Loops) -> list[str]:
     """The arrays that a kernel touches, in the order of the parameters."""
     fn, facts = e.fn, e.facts[id(e.fn)]
-    loans, more = dict(known.loans), _looked_at_ahead(fn)
-    out = []
+    loans = dict(known.loans) if can_lend(fn, facts, known) else {}
+    more = _looked_at_ahead(fn)
+    boxes, rows = list[str](), list[str]()
     for p, at in touched_arrays(fn, facts):
         assert isinstance(p.type, ArrayType)
         extra = AHEAD if p.name in more else 0
         box = loans.get(p.name, ())
-        along = ", ".join(f"{{{axis}, {low}, {high}, {extra}}}" for axis, low, high in box)
-        told = (bool(box), p.name in facts.written, _is_sure(fn, p), _is_early(fn, p))
+        along = "nullptr"
+        if box:
+            along = f"along_{identifier(p.name)}"
+            each = ", ".join(f"{{{axis}, {low}, {high}, {extra}}}" for axis, low, high in box)
+            boxes.append(f"static const eng::along_t {along}[] = {{{each}}};")
+        told = (p.name in facts.written, p.name in known.alone, bool(box), _is_sure(fn, p),
+                _is_early(fn, p))  # fmt: skip
         flags = ", ".join(map(flag, told))
-        out.append(f"        {{{at}, {p.type.ndim}, {p.type.element.size}, {flags}, {{{along}}}}},")
-    return out
+        rows.append(f"    {{{at}, {p.type.element.size}, {p.type.ndim}, {flags}, {along}}},")
+    return [*boxes, "static const eng::touched_t touched[] = {", *rows, "};"]
 
 
 def _is_sure(fn: n.Function, array: n.Var) -> bool:
@@ -80,25 +81,7 @@ def _looked_at_ahead(fn: n.Function) -> set[str]:
     return {s.array.name for s in n.walk(fn.body) if isinstance(s, n.Load) and id(s) in found}
 
 
-def how(e: Emitter, symbol: str, known: Loops, blocks: bool) -> list[str]:
-    """What an entry point says of a kernel to what lends."""
-    facts, params = e.facts[id(e.fn)], [p.type for p in e.fn.params]
-    down = bool(e.fn.adjoints) if blocks else runs_down(e, known)
-    count = len(touched_arrays(e.fn, facts))
-    work = operations(e.fn.body, calls=True)
-    few, words = max(FEW // max(work, 1), 1), int(min(work / WORD, 2**30))
-    flags = f"{few}, {words}, eng::sums_{_sums(e, known)}, {flag(down)}"
-    size = arg_offsets(params)[-1]
-    return [
-        "    static const eng::loan_t loans[] = {",
-        *table(e, known),
-        "    };",
-        f"    static const eng::lender_t how{{loans, {count}, {size}, {facts.axes}, {flags},",
-        f"        ns_{symbol}::go, ns_{symbol}::run}};",
-    ]
-
-
-def _sums(e: Emitter, known: Loops) -> str:
+def sums(e: Emitter, known: Loops) -> str:
     """The most threads over which a sum runs that they cannot be cut of."""
     spans = spans_of(e, known)
     for span in ("launch", "row"):

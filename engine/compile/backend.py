@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # How a run ended: numbers that kernels and backends agree on.
 NO_MEMORY, NOT_SAVED, TOO_LARGE, STACK_LIMIT, JOURNAL_LIMIT, ASSERTED = 1, 2, 3, 4, 5, 6
+NOT_MADE = 7  # the code for these arrays: backends raise why
 
 
 def configured() -> bool:

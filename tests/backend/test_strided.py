@@ -16,9 +16,11 @@ import numpy as np
 import pytest
 
 import engine as wp
+from engine.codegen import late as written
 from engine.codegen import loans
 from engine.compile.backend import Entry, Limits
 from engine.compile.cpu import CPU
+from engine.compile.cpu import late as late_made
 from engine.compile.cpu import lender as lenders
 from engine.compile.cpu.loops import loops_of
 from engine.ir.nodes import Function
@@ -139,13 +141,13 @@ KERNELS = [*loops.KERNELS, around, turned, scattered, rows, pulled, won, parts_o
 @contextmanager
 def asked(function: Callable[..., bool]) -> Iterator[None]:
     """Has launches ask a function for memory."""
-    made = lenders.FORM(function)
-    cell = lenders.lender.cell
-    before, cell.value = cell.value, ctypes.cast(made, ctypes.c_void_p).value
+    made = late_made.LEND(function)
+    cells, at = late_made.cells, lenders._AT
+    before, cells[at] = cells[at], ctypes.cast(made, ctypes.c_void_p).value
     try:
         yield
     finally:
-        cell.value = before
+        cells[at] = before
 
 
 @contextmanager
@@ -166,8 +168,8 @@ def unlent() -> Any:
 def always() -> Iterator[None]:
     """What is compiled lends to small launches too, however little that may save."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loans, "FEW", 1)
-        patch.setattr(loans, "WORD", 1e-9)
+        patch.setattr(written, "FEW", 1)
+        patch.setattr(written, "WORD", 1e-9)
         yield
 
 

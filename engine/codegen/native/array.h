@@ -37,11 +37,6 @@ template <class T, int N, bool FLAT = false> struct array_t {
     }
 };
 
-// An axis of length 0 or 1 has no second element, so its stride says nothing.
-template <class T, int N> ENG_INLINE bool is_flat(const array_t<T, N>& a) {
-    return a.strides[N - 1] == int64_t(sizeof(T)) || a.shape[N - 1] <= 1;
-}
-
 template <class T> ENG_INLINE T arg(const unsigned char* args, int64_t offset) {
     T value;
     ENG_LIB(memcpy)(&value, args + offset, sizeof(T));

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine import config
-from engine.codegen import headers
+from engine.codegen import headers, late
 from engine.codegen.outline import LARGE, expanded_of, weight_of
 from engine.codegen.spelling import identifier
 from engine.compile.backend import Entry
@@ -53,6 +53,20 @@ def compile_functions(fns: Sequence[Function]) -> list[Entry]:
         return [named(loader.entries[u.key], u.symbol) for u in units]
 
 
+def compile_text(name: str, text: str, precise: bool, large: bool) -> Entry:
+    """An entry point for a text that a kernel brings with it, in which `late.SYMBOL` is its name.
+
+    name: of the kernel. precise, large: the settings that the kernel was compiled with.
+    Raises CompilerError as `compile_functions` does.
+    """
+    toolchain = find_toolchain()
+    unit = _Unit(Function(name, (), (), ()), toolchain, (text, precise, large))
+    with loader.lock:
+        if unit.key not in loader.entries:
+            _load_all([unit], toolchain)
+        return named(loader.entries[unit.key], unit.symbol)
+
+
 def is_cached(fn: Function) -> bool:
     """Whether a kernel's entry point can be had without a compiler run."""
     unit = _last.unit = _Unit(fn, find_toolchain())
@@ -70,15 +84,23 @@ _last = _Last()
 
 
 class _Unit:
-    """One kernel on its way."""
+    """One kernel on its way. given: its text and settings, where they are not its own."""
 
-    def __init__(self, fn: Function, toolchain: Toolchain) -> None:
+    def __init__(
+        self, fn: Function, toolchain: Toolchain, given: tuple[str, bool, bool] | None = None
+    ) -> None:
         self.fn = fn
-        self.made_for = (toolchain, config.precise_math)
-        self.text = text(fn, _SYMBOL)
-        size = weight_of(fn)
-        self.level = (size > LARGE or expanded_of(fn) > DEEP) + (size > HUGE)
-        precise = "precise" if config.precise_math else ""
+        self.precise = bool(config.precise_math)
+        self.made_for = (toolchain, self.precise)
+        self.given = given is not None
+        if given is None:
+            self.text = text(fn, _SYMBOL)
+            size = weight_of(fn)
+            self.level = (size > LARGE or expanded_of(fn) > DEEP) + (size > HUGE)
+        else:
+            text_, self.precise, large = given
+            self.text, self.level = text_.replace(late.SYMBOL, _SYMBOL), int(large)
+        precise = "precise" if self.precise else ""
         snippets = [f.native.text for f in (fn, *callees(fn)) if f.native is not None]
         # What names files is compiled anew: they may be others now.
         once = "" if all(map(is_whole, snippets)) else os.urandom(16).hex()
@@ -87,7 +109,7 @@ class _Unit:
         self.symbol = f"{identifier(fn.name)}_{self.key[:16]}"
 
     def source(self) -> str:
-        if config.debug_info:
+        if config.debug_info and not self.given:
             return text(self.fn, self.symbol, lines=True)
         return self.text.replace(_SYMBOL, self.symbol)
 
@@ -96,7 +118,7 @@ def _unit(fn: Function, toolchain: Toolchain) -> _Unit:
     """What is to be loaded of a function: that which was just asked for need not be made again."""
     asked, _last.unit = _last.unit, None
     if asked is not None and asked.fn is fn:
-        if asked.made_for == (toolchain, config.precise_math):
+        if asked.made_for == (toolchain, bool(config.precise_math)):
             return asked
     return _Unit(fn, toolchain)
 
@@ -149,7 +171,7 @@ def _write(part: list[_Unit], source: Path) -> Path:
 
 def _settings(part: list[_Unit]) -> list[str]:
     settings = ["#define ENG_LARGE"] if part[0].level else []
-    return [*settings, "#define ENG_PRECISE"] if config.precise_math else settings
+    return [*settings, "#define ENG_PRECISE"] if part[0].precise else settings
 
 
 def _build(

@@ -10,30 +10,27 @@ import _thread
 import ctypes
 from typing import Any
 
+from engine.compile.cpu.late import LEND, cells
 from engine.diagnostics import CompilerError
 from engine.locks import Lock
 from engine.logger import log_warning
 
 _NAME = "eng_lend"
-FORM = ctypes.CFUNCTYPE(
-    ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
-)
+_AT = 0  # in `cells`
 
 
 class _Lender:
-    """Makes it, once. Threads of the pool may be the ones that ask."""
+    """Makes it, once."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._library: ctypes.CDLL | None = None
         self._made: Any = None
-        self._first = FORM(self._ask)
-        address = ctypes.cast(self._first, ctypes.c_void_p).value
-        self.cell = ctypes.c_void_p(address)
 
-    def _ask(self, args: int, launch: int, arrays: int, how: int) -> bool:
+    def ask(self, *given: int) -> bool:
+        """What it says, when it is made: `eng::late_t`'s `lend`."""
         try:
-            return bool(self.make()(args, launch, arrays, how))
+            return bool(self.make()(*given))
         except KeyboardInterrupt:  # a kernel has called this, and cannot raise it
             _thread.interrupt_main()
             return False
@@ -46,7 +43,7 @@ class _Lender:
         with self._lock:
             if self._made is None:
                 self._made = self._load()
-                self.cell.value = ctypes.cast(self._made, ctypes.c_void_p).value
+                cells[_AT] = ctypes.cast(self._made, ctypes.c_void_p).value
         return self._made
 
     def _load(self) -> Any:
@@ -59,13 +56,12 @@ class _Lender:
             self._library = load(source, _NAME, "what lends memory to launches")
             made = self._library[_NAME]
             made.restype = ctypes.c_bool
-            made.argtypes = (ctypes.c_void_p,) * 4
+            made.argtypes = (ctypes.c_void_p,) * 5
             return made
         except (CompilerError, OSError, AttributeError) as e:
             log_warning(f"launches with arrays that are not contiguous take longer: {e}")
             return _NOBODY
 
 
-_NOBODY = FORM(lambda args, launch, arrays, how: False)
+_NOBODY = LEND(lambda *given: False)
 lender = _Lender()
-LEND = ctypes.addressof(lender.cell)

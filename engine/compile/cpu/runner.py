@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.compile.backend import (
     JOURNAL_LIMIT,
+    NOT_MADE,
     NOTHING,
     STACK_LIMIT,
     Entry,
@@ -21,7 +22,7 @@ from engine.compile.backend import (
     Limits,
     Outcome,
 )
-from engine.compile.cpu.lender import LEND
+from engine.compile.cpu.late import LATE
 from engine.compile.cpu.pool import DONE, LEFT, NO_MEMORY, Pool, pool, thread_count
 from engine.compile.cpu.schedule import Schedule, schedule
 
@@ -54,7 +55,7 @@ class Launch(ctypes.Structure):
     error: 0, or how it ended. stack, journal, output: owned by whoever made the structure;
     see `release`. output: messages, each a number and values in slots of 8 bytes. free: 1 where
     threads are known to do the same in any order, 0 where not, -1 to run one after the other.
-    lend: see `engine.compile.cpu.lender`.
+    late: see `engine.compile.cpu.late`.
     """
 
     _fields_ = (
@@ -67,7 +68,7 @@ class Launch(ctypes.Structure):
         ("journal", Buffer),
         ("output", Buffer),
         ("free", ctypes.c_int64),
-        ("lend", ctypes.c_void_p),
+        ("late", ctypes.c_void_p),
     )
     dim: ctypes.Array[ctypes.c_int64]
     ndim: int
@@ -78,7 +79,7 @@ class Launch(ctypes.Structure):
     journal: Buffer
     output: Buffer
     free: int
-    lend: int | None
+    late: int | None
 
 
 # dim[4], ndim, begin, end, error; then buffers, which start empty.
@@ -86,7 +87,7 @@ _HEAD = struct.Struct("<8q")
 _ENDS, _ENDS_AT = struct.Struct("<2q"), 40  # begin and end in it
 _ERROR, _LEFT = 7, [7, 8, 10, 12, 16]  # words: the error; what a run leaves, in the buffers too
 _LIMITED = struct.Struct("<24xq")
-_END = struct.Struct("<qQ")  # free and lend
+_END = struct.Struct("<qQ")  # free and late
 _FREE, _FREE_AT = struct.Struct("<q"), _HEAD.size + 3 * _LIMITED.size
 _BUFFER, _BYTE = ctypes.sizeof(Buffer), ctypes.c_char
 LARGE = 300_000  # threads
@@ -161,7 +162,7 @@ def template(dim: tuple[int, ...], limits: Limits) -> bytes:
     """The launch structure of a launch that has not begun."""
     sizes = dim + (1,) * (4 - len(dim))
     head = _HEAD.pack(*sizes, len(dim), 0, math.prod(dim), 0)
-    return head + b"".join(_LIMITED.pack(_fitted(n)) for n in (*limits, 0)) + _END.pack(0, LEND)
+    return head + b"".join(_LIMITED.pack(_fitted(n)) for n in (*limits, 0)) + _END.pack(0, LATE)
 
 
 def _fitted(limit: int) -> int:
@@ -387,6 +388,12 @@ def _outcome(
         for s in states:
             ctypes.memset(ctypes.byref(s.journal), 0, _BUFFER)
     error = next((s.error for s in states if s.error), 0)
+    if error == NOT_MADE:
+        from engine.compile.cpu.forms import forms
+
+        for s in states:
+            release(s)
+        raise forms.failure()
     saved = sum(s.journal.size for s in states)
     if not error and 0 < limits.journal < saved:
         error = JOURNAL_LIMIT

@@ -19,5 +19,5 @@ struct eng_launch {
     eng_buf journal;
     eng_buf output;  // messages: a number and values each, in whole slots
     int64_t free;    // 1: what threads do does not depend on their order; -1: one by one
-    void* lend;      // to what lends memory, see lend.h; null where nothing does
+    const void* late;  // what is made when it is first needed: see late.h
 };

@@ -12,7 +12,7 @@ using namespace eng;
 
 // A box of an array's elements: there (`far`), and here, where the last axis is contiguous.
 struct lent_t {
-    const loan_t* loan;
+    const touched_t* loan;
     unsigned char *far, *near, *old;
     int64_t bytes;
     int64_t low[4], count[4], shape[4], steps[4], pitch[4];
@@ -172,13 +172,13 @@ void bring_changes(const lent_t& a) {
 }
 
 // What an argument says of an array.
-void look(const unsigned char* args, const loan_t& loan, int64_t* shape, int64_t* steps) {
+void look(const unsigned char* args, const touched_t& loan, int64_t* shape, int64_t* steps) {
     memcpy(shape, args + loan.at + 8, 8 * size_t(loan.axes));
     memcpy(steps, args + loan.at + 8 + 8 * loan.axes, 8 * size_t(loan.axes));
 }
 
 // Whether no two elements share memory, in whatever order the axes lie.
-bool tell_apart(const loan_t& loan, const int64_t* shape, const int64_t* steps) {
+bool tell_apart(const touched_t& loan, const int64_t* shape, const int64_t* steps) {
     int64_t reach = loan.size;
     unsigned done = 0;
     for (int k = 0; k < loan.axes; ++k) {
@@ -195,10 +195,10 @@ bool tell_apart(const loan_t& loan, const int64_t* shape, const int64_t* steps) 
 }
 
 // Whether two arrays whose memory meets have no byte in common: fields of one array of structs.
-bool interleave(const unsigned char* args, const loan_t& a, const loan_t& b) {
+bool interleave(const unsigned char* args, const touched_t& a, const touched_t& b) {
     int64_t g = 0;
     for (int k = 0; k < 2; ++k) {
-        const loan_t& x = k ? a : b;
+        const touched_t& x = k ? a : b;
         int64_t shape[4], steps[4];
         look(args, x, shape, steps);
         for (int d = 0; d < x.axes; ++d)
@@ -215,7 +215,7 @@ bool interleave(const unsigned char* args, const loan_t& a, const loan_t& b) {
 }
 
 // Whether a thread has the same element of both arrays, and of no other elements any.
-bool are_one(const unsigned char* args, const loan_t& a, const loan_t& b) {
+bool are_one(const unsigned char* args, const touched_t& a, const touched_t& b) {
     if (!a.lends || !b.lends || a.size != b.size || a.axes != b.axes) return false;
     if (data(args, a.at) != data(args, b.at)) return false;
     int64_t shape[2][4], steps[2][4];
@@ -236,8 +236,8 @@ constexpr int64_t room = 1 << 15, tall = 1 << 22, most = 1 << 28, block = 256;
 
 class Lender {
   public:
-    Lender(const unsigned char* args, eng_launch* L, const lender_t& how)
-        : args(args), L(L), how(how), begin(L->begin), end(L->end) {}
+    Lender(const unsigned char* args, eng_launch* L, const kernel_t& how, run_t plain)
+        : args(args), L(L), how(how), plain(plain), begin(L->begin), end(L->end) {}
     ~Lender() { free(memory); }
 
     bool can(const extent_t* arrays) {
@@ -248,7 +248,7 @@ class Lender {
         for (int64_t k = 0; k < how.count; ++k) {
             for (int64_t j = 0; j < k; ++j) {
                 const extent_t &a = arrays[k], &b = arrays[j];
-                const loan_t &x = how.loans[k], &y = how.loans[j];
+                const touched_t &x = how.arrays[k], &y = how.arrays[j];
                 if (!(a.writes || b.writes) || a.low >= b.high || b.low >= a.high ||
                     interleave(args, x, y)) continue;
                 if (!(x.early || y.early) || !are_one(args, x, y)) return false;
@@ -256,7 +256,7 @@ class Lender {
             }
         }
         for (int64_t k = 0; k < how.count; ++k) {
-            const loan_t& loan = how.loans[k];
+            const touched_t& loan = how.arrays[k];
             if (arrays[k].usable && !twice[k]) continue;
             if (!loan.lends) return false;
             lent_t& a = lent[n++];
@@ -299,7 +299,7 @@ class Lender {
                     else bring_changes(lent[k]);
                 }
             } else {
-                how.plain(args, L);
+                plain(args, L);
             }
             if (!L->error) continue;
             L->begin = begin;
@@ -312,7 +312,8 @@ class Lender {
   private:
     const unsigned char* args;
     eng_launch* L;
-    const lender_t& how;
+    const kernel_t& how;
+    run_t plain;
     int64_t begin, end;
     int64_t some = 0, rows = 0;  // threads, or rows of the grid, at once
     int n = 0;
@@ -407,8 +408,8 @@ class Lender {
 }  // namespace
 
 ENG_EXPORT bool eng_lend(const unsigned char* args, eng_launch* L, const extent_t* arrays,
-                         const lender_t* how) {
-    Lender lender(args, L, *how);
+                         const kernel_t* how, run_t plain) {
+    Lender lender(args, L, *how, plain);
     if (!lender.can(arrays)) return false;
     lender.run();
     return true;
