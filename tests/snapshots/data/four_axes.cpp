@@ -1,6 +1,6 @@
 // ---- primal
 #include "trig_sin.h"
-#include "lend.h"
+#include "late.h"
 namespace ns_primal {
 template <class A_x, class A_out>
 ENG_INLINE void thread(A_x v_x, A_out v_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {
@@ -19,20 +19,6 @@ ENG_INLINE void thread(A_x v_x, A_out v_out, int64_t k0, int64_t k1, int64_t k2,
     const float v_t_12 = eng::cast<float>(v_t_11);
     const float v_t_13 = (v_t_5 * v_t_12);
     v_out.at(k0, k1, k2, k3) = v_t_13;
-}
-static void run(const unsigned char* args, eng_launch* L) {
-    auto v_x = eng::arg<eng::array_t<float,4>>(args, 0);
-    auto v_out = eng::arg<eng::array_t<float,4>>(args, 72);
-    const int64_t begin = L->begin, end = L->end;
-    int64_t c[4];
-    for (int64_t row = begin, n = 0; row < end; row += n) {
-        n = eng::next_row<4>(L, row, n, c);
-        const int64_t k0 = c[0];
-        const int64_t k1 = c[1];
-        const int64_t k2 = c[2];
-        const int64_t first = c[3], stop = first + n;
-        for (int64_t k3 = first; k3 < stop; ++k3) { ENG_SCALAR; thread(v_x, v_out, k0, k1, k2, k3); }
-    }
 }
 template <bool near, class A_x, class A_out>
 ENG_INLINE void before(A_x v_x, A_out v_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3, float& g0, int32_t& far) {
@@ -88,29 +74,75 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
 ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
     run_apart(args, L, eng::data(args, 0), eng::data(args, 72));
 }
+static eng::form_t other{nullptr, "primal", R"engine(#include "common.h"
+#include "trig_sin.h"
+#include "lend.h"
+namespace ns_ENGINE_OTHER {
+template <class A_x, class A_out>
+ENG_INLINE void thread(A_x v_x, A_out v_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {
+    const int32_t v_t = int32_t(k0);
+    const int32_t v_t_1 = int32_t(k1);
+    const int32_t v_t_2 = int32_t(k2);
+    const int32_t v_t_3 = int32_t(k3);
+    const float v_t_4 = v_x.at(k0, k1, k2, k3);
+    const float v_t_5 = eng::sin(v_t_4);
+    const int32_t v_t_6 = (2 * v_t_1);
+    const int32_t v_t_7 = (v_t + v_t_6);
+    const int32_t v_t_8 = (3 * v_t_2);
+    const int32_t v_t_9 = (v_t_7 + v_t_8);
+    const int32_t v_t_10 = (4 * v_t_3);
+    const int32_t v_t_11 = (v_t_9 + v_t_10);
+    const float v_t_12 = eng::cast<float>(v_t_11);
+    const float v_t_13 = (v_t_5 * v_t_12);
+    v_out.at(k0, k1, k2, k3) = v_t_13;
+}
+static void run(const unsigned char* args, eng_launch* L) {
+    auto v_x = eng::arg<eng::array_t<float,4>>(args, 0);
+    auto v_out = eng::arg<eng::array_t<float,4>>(args, 72);
+    const int64_t begin = L->begin, end = L->end;
+    int64_t c[4];
+    for (int64_t row = begin, n = 0; row < end; row += n) {
+        n = eng::next_row<4>(L, row, n, c);
+        const int64_t k0 = c[0];
+        const int64_t k1 = c[1];
+        const int64_t k2 = c[2];
+        const int64_t first = c[3], stop = first + n;
+        for (int64_t k3 = first; k3 < stop; ++k3) { ENG_SCALAR; thread(v_x, v_out, k0, k1, k2, k3); }
+    }
+}
+static void run_any(const unsigned char* args, eng_launch* L,
+    const eng::extent_t* arrays, const eng::kernel_t& how) {
+    if (eng::lend(args, L, arrays, how, run)) return;
+    run(args, L);
+}
+}
+ENG_EXPORT void ENGINE_OTHER(const unsigned char* args, eng_launch* L,
+    const eng::extent_t* arrays, const eng::kernel_t& how) {
+    ns_ENGINE_OTHER::run_any(args, L, arrays, how);
+}
+)engine",
+    eng::precise, eng::large};
+static const eng::along_t along_x[] = {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}};
+static const eng::along_t along_out[] = {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}};
+static const eng::touched_t touched[] = {
+    {0, 4, 4, false, false, true, false, true, along_x},
+    {72, 4, 4, true, true, true, true, false, along_out},
+};
+static const eng::kernel_t how{touched, 2, 144, 4, 68, 7, eng::sums_none, false,
+    go, &other};
 }
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 4)) return;
-    const eng::extent_t arrays[] = {
-        eng::extent(eng::arg<eng::array_t<float,4>>(args, 0), eng::use_reads),
-        eng::extent(eng::arg<eng::array_t<float,4>>(args, 72), eng::use_alone),
-    };
-    static const eng::loan_t loans[] = {
-        {0, 4, 4, true, false, false, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
-        {72, 4, 4, true, true, true, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
-    };
-    static const eng::lender_t how{loans, 2, 144, 4, 68, 7, eng::sums_none, false,
-        ns_primal::go, ns_primal::run};
-    if (eng::apart(arrays) && L->ndim == 4) {
+    eng::extent_t arrays[2];
+    if (eng::apart(args, ns_primal::touched, arrays) && L->ndim == 4) {
         return ns_primal::go(args, L);
     }
-    if (eng::lend(args, L, arrays, how)) return;
-    ns_primal::run(args, L);
+    eng::otherwise(args, L, arrays, ns_primal::how);
 }
 
 // ---- adjoint
 #include "trig_cos.h"
-#include "lend.h"
+#include "late.h"
 namespace ns_adjoint {
 template <class A_x, class A_out, class A_adj_x, class A_adj_out>
 ENG_INLINE void thread(A_x v_x, A_out v_out, A_adj_x v_adj_x, A_adj_out v_adj_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {
@@ -132,22 +164,6 @@ ENG_INLINE void thread(A_x v_x, A_out v_out, A_adj_x v_adj_x, A_adj_out v_adj_ou
     const float v_t_18 = eng::cos(v_t_4);
     const float v_t_19 = (v_t_15 * v_t_18);
     eng::atomic_add(v_adj_x.at(k0, k1, k2, k3), v_t_19);
-}
-static void run(const unsigned char* args, eng_launch* L) {
-    auto v_x = eng::arg<eng::array_t<float,4>>(args, 0);
-    auto v_out = eng::arg<eng::array_t<float,4>>(args, 72);
-    auto v_adj_x = eng::arg<eng::array_t<float,4>>(args, 144);
-    auto v_adj_out = eng::arg<eng::array_t<float,4>>(args, 216);
-    const int64_t begin = L->begin, end = L->end;
-    int64_t c[4];
-    for (int64_t row = end - 1, n; row >= begin; row -= n) {
-        n = eng::row_down<4>(L, row, begin, c);
-        const int64_t k0 = c[0];
-        const int64_t k1 = c[1];
-        const int64_t k2 = c[2];
-        const int64_t stop = c[3], first = stop - n;
-        for (int64_t k3 = stop; k3 > first; --k3) { ENG_SCALAR; thread(v_x, v_out, v_adj_x, v_adj_out, k0, k1, k2, k3); }
-    }
 }
 template <bool near, class A_x, class A_out, class A_adj_x, class A_adj_out>
 ENG_INLINE void before(A_x v_x, A_out v_out, A_adj_x v_adj_x, A_adj_out v_adj_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3, float& g0, int32_t& far) {
@@ -208,24 +224,75 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
 ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
     run_apart(args, L, eng::data(args, 0), eng::data(args, 144), eng::data(args, 216));
 }
+static eng::form_t other{nullptr, "adjoint", R"engine(#include "common.h"
+#include "trig_cos.h"
+#include "lend.h"
+namespace ns_ENGINE_OTHER {
+template <class A_x, class A_out, class A_adj_x, class A_adj_out>
+ENG_INLINE void thread(A_x v_x, A_out v_out, A_adj_x v_adj_x, A_adj_out v_adj_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {
+    const int32_t v_t = int32_t(k0);
+    const int32_t v_t_1 = int32_t(k1);
+    const int32_t v_t_2 = int32_t(k2);
+    const int32_t v_t_3 = int32_t(k3);
+    const float v_t_4 = v_x.at(k0, k1, k2, k3);
+    const int32_t v_t_6 = (2 * v_t_1);
+    const int32_t v_t_7 = (v_t + v_t_6);
+    const int32_t v_t_8 = (3 * v_t_2);
+    const int32_t v_t_9 = (v_t_7 + v_t_8);
+    const int32_t v_t_10 = (4 * v_t_3);
+    const int32_t v_t_11 = (v_t_9 + v_t_10);
+    const float v_t_12 = eng::cast<float>(v_t_11);
+    const float v_ct = v_adj_out.at(k0, k1, k2, k3);
+    v_adj_out.at(k0, k1, k2, k3) = 0.0f;
+    const float v_t_15 = (v_ct * v_t_12);
+    const float v_t_18 = eng::cos(v_t_4);
+    const float v_t_19 = (v_t_15 * v_t_18);
+    eng::atomic_add(v_adj_x.at(k0, k1, k2, k3), v_t_19);
+}
+static void run(const unsigned char* args, eng_launch* L) {
+    auto v_x = eng::arg<eng::array_t<float,4>>(args, 0);
+    auto v_out = eng::arg<eng::array_t<float,4>>(args, 72);
+    auto v_adj_x = eng::arg<eng::array_t<float,4>>(args, 144);
+    auto v_adj_out = eng::arg<eng::array_t<float,4>>(args, 216);
+    const int64_t begin = L->begin, end = L->end;
+    int64_t c[4];
+    for (int64_t row = end - 1, n; row >= begin; row -= n) {
+        n = eng::row_down<4>(L, row, begin, c);
+        const int64_t k0 = c[0];
+        const int64_t k1 = c[1];
+        const int64_t k2 = c[2];
+        const int64_t stop = c[3], first = stop - n;
+        for (int64_t k3 = stop; k3 > first; --k3) { ENG_SCALAR; thread(v_x, v_out, v_adj_x, v_adj_out, k0, k1, k2, k3); }
+    }
+}
+static void run_any(const unsigned char* args, eng_launch* L,
+    const eng::extent_t* arrays, const eng::kernel_t& how) {
+    if (eng::lend(args, L, arrays, how, run)) return;
+    run(args, L);
+}
+}
+ENG_EXPORT void ENGINE_OTHER(const unsigned char* args, eng_launch* L,
+    const eng::extent_t* arrays, const eng::kernel_t& how) {
+    ns_ENGINE_OTHER::run_any(args, L, arrays, how);
+}
+)engine",
+    eng::precise, eng::large};
+static const eng::along_t along_x[] = {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}};
+static const eng::along_t along_adj_x[] = {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}};
+static const eng::along_t along_adj_out[] = {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}};
+static const eng::touched_t touched[] = {
+    {0, 4, 4, false, false, true, false, false, along_x},
+    {144, 4, 4, true, true, true, true, false, along_adj_x},
+    {216, 4, 4, true, true, true, true, false, along_adj_out},
+};
+static const eng::kernel_t how{touched, 3, 288, 4, 65, 7, eng::sums_none, false,
+    go, &other};
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 4)) return;
-    const eng::extent_t arrays[] = {
-        eng::extent(eng::arg<eng::array_t<float,4>>(args, 0), eng::use_reads),
-        eng::extent(eng::arg<eng::array_t<float,4>>(args, 144), eng::use_alone),
-        eng::extent(eng::arg<eng::array_t<float,4>>(args, 216), eng::use_alone),
-    };
-    static const eng::loan_t loans[] = {
-        {0, 4, 4, true, false, false, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
-        {144, 4, 4, true, true, true, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
-        {216, 4, 4, true, true, true, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
-    };
-    static const eng::lender_t how{loans, 3, 288, 4, 65, 7, eng::sums_none, false,
-        ns_adjoint::go, ns_adjoint::run};
-    if (eng::apart(arrays) && L->ndim == 4) {
+    eng::extent_t arrays[3];
+    if (eng::apart(args, ns_adjoint::touched, arrays) && L->ndim == 4) {
         return ns_adjoint::go(args, L);
     }
-    if (eng::lend(args, L, arrays, how)) return;
-    ns_adjoint::run(args, L);
+    eng::otherwise(args, L, arrays, ns_adjoint::how);
 }

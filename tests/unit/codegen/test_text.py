@@ -34,8 +34,7 @@ def saxpy(file: str = "model.py") -> Function:
     return kernel([x, y, a], build)
 
 
-EXPECTED = """\
-namespace ns_saxpy {
+THREAD = """\
 template <class A_x, class A_y>
 ENG_INLINE void thread(A_x v_x, A_y v_y, float v_a, int64_t k0) {
     const int32_t v_i = int32_t(k0);
@@ -45,46 +44,69 @@ ENG_INLINE void thread(A_x v_x, A_y v_y, float v_a, int64_t k0) {
     const float v_t_3 = (v_t_1 + v_t_2);
     v_y.at(k0) = v_t_3;
 }
-static void run(const unsigned char* args, eng_launch* L) {
+"""
+ANY = f"""\
+#include "common.h"
+#include "late.h"
+namespace ns_ENGINE_OTHER {{
+{THREAD}static void run(const unsigned char* args, eng_launch* L) {{
     auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
     auto v_y = eng::arg<eng::array_t<float,1>>(args, 24);
     auto v_a = eng::arg<float>(args, 48);
     const int64_t begin = L->begin, end = L->end;
     int64_t c[1];
-    for (int64_t row = begin, n = 0; row < end; row += n) {
+    for (int64_t row = begin, n = 0; row < end; row += n) {{
         n = eng::next_row<1>(L, row, n, c);
         const int64_t first = c[0], stop = first + n;
-        for (int64_t k0 = first; k0 < stop; ++k0) { ENG_SCALAR; thread(v_x, v_y, v_a, k0); }
-    }
-}
-ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
-    unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_y) {
+        for (int64_t k0 = first; k0 < stop; ++k0) {{ ENG_SCALAR; thread(v_x, v_y, v_a, k0); }}
+    }}
+}}
+static void run_any(const unsigned char* args, eng_launch* L,
+    const eng::extent_t* arrays, const eng::kernel_t& how) {{
+    run(args, L);
+}}
+}}
+ENG_EXPORT void ENGINE_OTHER(const unsigned char* args, eng_launch* L,
+    const eng::extent_t* arrays, const eng::kernel_t& how) {{
+    ns_ENGINE_OTHER::run_any(args, L, arrays, how);
+}}
+"""
+EXPECTED = f"""\
+#include "late.h"
+namespace ns_saxpy {{
+{THREAD}ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
+    unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_y) {{
     auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
     auto v_y = eng::flat<eng::array_t<float,1,true>>(args, 24, d_y);
     auto v_a = eng::arg<float>(args, 48);
     const int64_t begin = L->begin, end = L->end;
     int64_t c[1];
-    for (int64_t row = begin, n = 0; row < end; row += n) {
+    for (int64_t row = begin, n = 0; row < end; row += n) {{
         n = eng::next_row<1>(L, row, n, c);
         const int64_t first = c[0], stop = first + n;
-        for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_y, v_a, k0); }
-    }
-}
-ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
+        for (int64_t k0 = first; k0 < stop; ++k0) {{ thread(v_x, v_y, v_a, k0); }}
+    }}
+}}
+ENG_ALONE void go(const unsigned char* args, eng_launch* L) {{
     run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
-}
-}
-ENG_EXPORT void saxpy(const unsigned char* args, eng_launch* L) {
+}}
+static eng::form_t other{{nullptr, "saxpy", R"engine({ANY})engine",
+    eng::precise, eng::large}};
+static const eng::touched_t touched[] = {{
+    {{0, 4, 1, false, false, false, false, true, nullptr}},
+    {{24, 4, 1, true, false, false, true, false, nullptr}},
+}};
+static const eng::kernel_t how{{touched, 2, 56, 1, 500, 1, eng::sums_block, false,
+    go, &other}};
+}}
+ENG_EXPORT void saxpy(const unsigned char* args, eng_launch* L) {{
     if (!eng::fits(L, false, 1)) return;
-    const eng::extent_t arrays[] = {
-        eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_reads),
-        eng::extent(eng::arg<eng::array_t<float,1>>(args, 24), eng::use_writes),
-    };
-    if (eng::apart(arrays)) {
+    eng::extent_t arrays[2];
+    if (eng::apart(args, ns_saxpy::touched, arrays)) {{
         return ns_saxpy::go(args, L);
-    }
-    ns_saxpy::run(args, L);
-}
+    }}
+    eng::otherwise(args, L, arrays, ns_saxpy::how);
+}}
 """
 
 
@@ -100,8 +122,8 @@ def test_text_does_not_depend_on_the_place_of_the_source() -> None:
 
 def test_line_directives_name_the_file_without_its_folder() -> None:
     text = cpp.emit(saxpy("/home/someone/model.py"), "s", lines=True)
-    assert text.count('#line 7 "model.py"') == 1
-    assert text.count('#line 8 "model.py"') == 1
+    assert text.count('#line 7 "model.py"') == 2  # also in what is compiled later
+    assert text.count('#line 8 "model.py"') == 2
     assert "someone" not in text
     plain = "".join(line for line in text.splitlines(True) if not line.startswith("#line"))
     assert plain == cpp.emit(saxpy(), "s")
