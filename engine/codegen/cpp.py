@@ -54,7 +54,9 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     e.guards = guards_of(fn, e.facts) if apart else None
     e.room = room_of(e, known)
     functions = e.functions()
-    out = [f"namespace ns_{symbol} {{", *functions]
+    head = f"ENG_EXPORT void {symbol}(const unsigned char* args, eng_launch* L)"
+    out = [f"{head};"] if apart else []
+    out += [f"namespace ns_{symbol} {{", *functions]
     blocks, far = list[str](), None
     lends = apart and loans.can_lend(fn, e.facts[id(fn)], known)
     at_once = not apart or snippets.has_snippets(fn)  # these may name files
@@ -76,7 +78,7 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
         runs = late.other(lends) if at_once else []
         other = "" if at_once else _other(e, functions, lends)
         out += [*runs, *late.form(symbol, other), *late.kernel(e, known, bool(blocks))]
-    entry = _entry(e, symbol, known, apart, far)
+    entry = [f"{head} {{", *_entry(e, symbol, known, apart, far)]
     text = "\n".join([*out, "}", *entry]) + "\n"
     names = _headers(fn, text, bool(blocks))
     header = loans.HEADER if lends and at_once else late.HEADER
@@ -181,7 +183,7 @@ def _go(e: Emitter, known: Loops, blocks: bool, far: bool) -> list[str]:
 def _entry(e: Emitter, symbol: str, known: Loops, apart: bool, far: Streams | None) -> list[str]:
     facts = e.facts[id(e.fn)]
     linear = flag(LINEAR in facts.tids)
-    out = [f"ENG_EXPORT void {symbol}(const unsigned char* args, eng_launch* L) {{"]
+    out = []
     if facts.tids:
         out.append(f"    if (!eng::fits(L, {linear}, {facts.axes})) return;")
     if not apart:
@@ -191,14 +193,12 @@ def _entry(e: Emitter, symbol: str, known: Loops, apart: bool, far: Streams | No
     if far is not None:
         vast = f"eng::vast(L, arrays, {streams.VAST}, {far.each}, {streams.ROW})"
         runs = f"run_apart(args, L, {_given(e)}, {vast})"
-    count = len(touched_arrays(e.fn, facts))
     return [
         *out,
-        f"    eng::extent_t arrays[{count}];",
-        f"    if (eng::apart(args, ns_{symbol}::touched, arrays){rest}) {{",
-        f"        return ns_{symbol}::{runs};",
-        "    }",
-        f"    eng::otherwise(args, L, arrays, ns_{symbol}::how);",
+        f"    eng::extent_t arrays[{len(touched_arrays(e.fn, facts))}];",
+        f"    const bool apart = eng::apart(args, ns_{symbol}::touched, arrays){rest};",
+        f"    if (apart && L->begin < L->end) return ns_{symbol}::{runs};",
+        f"    eng::otherwise(args, L, arrays, ns_{symbol}::how, apart);",
         "}",
     ]
 

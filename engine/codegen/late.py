@@ -44,9 +44,9 @@ def entry(symbol: str) -> list[str]:
 def form(symbol: str, text: str) -> list[str]:
     """The form of a kernel for any arrays. text: of it, empty where it is compiled with it."""
     if not text:
-        return ["static eng::form_t other{run_any, nullptr, nullptr, false, false};"]
+        return [f'static eng::form_t other{{run_any, {symbol}, "{symbol}"}};']
     return [
-        f'static eng::form_t other{{nullptr, "{symbol}", R"{_MARK}({text}){_MARK}",',
+        f'static eng::form_t other{{nullptr, {symbol}, "{symbol}", R"{_MARK}({text}){_MARK}",',
         "    eng::precise, eng::large};",
     ]
 

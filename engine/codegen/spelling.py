@@ -15,6 +15,11 @@ def identifier(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]", lambda m: f"_u{ord(m[0]):x}_", name)
 
 
+def name_of(word: str) -> str:
+    """The name that an identifier stands for."""
+    return re.sub(r"_u([0-9a-f]+)_", lambda m: chr(int(m[1], 16)), word)
+
+
 def local(v: Var) -> str:
     # The prefix keeps clear of C++ keywords and of names that the emitter itself uses.
     return f"v_{identifier(v.name)}"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # How a run ended: numbers that kernels and backends agree on.
 NO_MEMORY, NOT_SAVED, TOO_LARGE, STACK_LIMIT, JOURNAL_LIMIT, ASSERTED = 1, 2, 3, 4, 5, 6
-NOT_MADE = 7  # the code for these arrays: backends raise why
+NOT_MADE = 7  # the code for these arrays, of which backends see to it that it is
 
 
 def configured() -> bool:

@@ -20,7 +20,6 @@ from engine.codegen import late as written
 from engine.codegen import loans
 from engine.compile.backend import Entry, Limits
 from engine.compile.cpu import CPU
-from engine.compile.cpu import late as late_made
 from engine.compile.cpu import lender as lenders
 from engine.compile.cpu.loops import loops_of
 from engine.ir.nodes import Function
@@ -141,13 +140,13 @@ KERNELS = [*loops.KERNELS, around, turned, scattered, rows, pulled, won, parts_o
 @contextmanager
 def asked(function: Callable[..., bool]) -> Iterator[None]:
     """Has launches ask a function for memory."""
-    made = late_made.LEND(function)
-    cells, at = late_made.cells, lenders._AT
-    before, cells[at] = cells[at], ctypes.cast(made, ctypes.c_void_p).value
+    made = lenders.FORM(function)
+    lending = lenders.lender.lending
+    before, lending.lend = lending.lend, ctypes.cast(made, ctypes.c_void_p).value
     try:
         yield
     finally:
-        cells[at] = before
+        lending.lend = before
 
 
 @contextmanager

@@ -12,7 +12,7 @@ enum error_t : int64_t {
     error_stack = 4,    // a thread's saved values exceed the limit
     error_journal_limit = 5,  // the launch's journal exceeds the limit
     error_assert = 6,   // an assertion failed
-    error_form = 7,     // the code for these arrays could not be made
+    error_form = 7,     // nothing has run: the code for these arrays is to be made
 };
 
 template <class T> struct unsigned_of { using type = T; };

@@ -23,7 +23,7 @@ from engine.compile.cpu.loops import text
 from engine.compile.cpu.pool import processors
 from engine.compile.cpu.toolchain import LEVELS, Toolchain, find_toolchain
 from engine.compile.failure import failure
-from engine.diagnostics import CompilerError, Diagnostic
+from engine.diagnostics import UNKNOWN, CompilerError, Diagnostic, Span
 from engine.hashing import hashed, is_whole
 from engine.ir.nodes import Function, callees
 
@@ -53,14 +53,18 @@ def compile_functions(fns: Sequence[Function]) -> list[Entry]:
         return [named(loader.entries[u.key], u.symbol) for u in units]
 
 
-def compile_text(name: str, text: str, precise: bool, large: bool) -> Entry:
+def compile_text(
+    name: str, text: str, precise: bool, large: bool, span: Span | None = None
+) -> Entry:
     """An entry point for a text that a kernel brings with it, in which `late.SYMBOL` is its name.
 
-    name: of the kernel. precise, large: the settings that the kernel was compiled with.
+    name: of the kernel. precise, large: the settings that the kernel was compiled with. span: of
+    what needs it.
     Raises CompilerError as `compile_functions` does.
     """
     toolchain = find_toolchain()
-    unit = _Unit(Function(name, (), (), ()), toolchain, (text, precise, large))
+    fn = Function(name, (), (), (), span=span or UNKNOWN)
+    unit = _Unit(fn, toolchain, (text, precise, large))
     with loader.lock:
         if unit.key not in loader.entries:
             _load_all([unit], toolchain)

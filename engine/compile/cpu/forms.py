@@ -7,10 +7,13 @@ contiguous and share no memory.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 
+from engine.codegen.spelling import name_of
 from engine.compile.cpu.compiler import compile_text
-from engine.diagnostics import CompilerError, Diagnostic
-from engine.locks import Lock
+from engine.diagnostics.site import call_span
+
+Code = Callable[[bytes, object], None]
 
 
 class _Form(ctypes.Structure):
@@ -18,41 +21,23 @@ class _Form(ctypes.Structure):
 
     _fields_ = (
         ("run", ctypes.c_void_p),
-        ("kernel", ctypes.c_char_p),
+        ("entry", ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)),
+        ("name", ctypes.c_char_p),
         ("text", ctypes.c_char_p),
         ("precise", ctypes.c_bool),
         ("large", ctypes.c_bool),
     )
 
 
-class _Forms:
-    """Makes them."""
+def made(address: int) -> Code:
+    """Makes the form that a launch needs. The entry point of its kernel, to run it by.
 
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._failed: BaseException | None = None
-
-    def ask(self, form: int) -> int | None:
-        """The address of a form's function; None where it cannot be had: see `failure`."""
-        try:
-            return self._make(_Form.from_address(form))
-        except BaseException as e:  # a kernel has called this, and cannot raise it
-            self._failed = e
-            return None
-
-    def _make(self, form: _Form) -> int:
-        with self._lock:
-            if not form.run:
-                name, text = form.kernel.decode().rpartition("_")[0], form.text.decode()
-                entry = compile_text(name, text, form.precise, form.large)
-                form.run = ctypes.cast(entry.code, ctypes.c_void_p).value
-            made: int = form.run
-            return made
-
-    def failure(self) -> BaseException:
-        """Why the last form could not be made."""
-        problem = "the code for arrays that are not contiguous could not be made"
-        return self._failed or CompilerError(Diagnostic("E302", problem))
-
-
-forms = _Forms()
+    Raises CompilerError as `compile_functions` does; the launch has changed nothing then.
+    """
+    form = _Form.from_address(address)
+    if not form.run:
+        name, text = name_of(form.name.decode().rpartition("_")[0]), form.text.decode()
+        entry = compile_text(name, text, form.precise, form.large, call_span())
+        form.run = ctypes.cast(entry.code, ctypes.c_void_p).value
+    code: Code = form.entry
+    return code

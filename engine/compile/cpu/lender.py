@@ -10,40 +10,50 @@ import _thread
 import ctypes
 from typing import Any
 
-from engine.compile.cpu.late import LEND, cells
 from engine.diagnostics import CompilerError
 from engine.locks import Lock
 from engine.logger import log_warning
 
 _NAME = "eng_lend"
-_AT = 0  # in `cells`
+# Arguments, launch, extents of arrays, kernel, what runs threads for any arrays.
+FORM = ctypes.CFUNCTYPE(ctypes.c_bool, *5 * [ctypes.c_void_p])
+
+
+class _Lending(ctypes.Structure):
+    """`eng::lending_t`. lend: the address of the function, when it is made."""
+
+    _fields_ = (("lend", ctypes.c_void_p), ("make", ctypes.CFUNCTYPE(None)))
+    lend: int | None
 
 
 class _Lender:
-    """Makes it, once."""
+    """Makes it, once. Threads of the pool may be the ones that ask."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._library: ctypes.CDLL | None = None
         self._made: Any = None
+        self.lending = _Lending(None, _Lending._fields_[1][1](self._ask))
 
-    def ask(self, *given: int) -> bool:
-        """What it says, when it is made: `eng::late_t`'s `lend`."""
+    def _ask(self) -> None:
+        # Who has the lock may wait for this launch: it does without.
+        if not self._lock.taken_at_once():
+            return
         try:
-            return bool(self.make()(*given))
+            self.make()
         except KeyboardInterrupt:  # a kernel has called this, and cannot raise it
             _thread.interrupt_main()
-            return False
         except BaseException as e:
             log_warning(f"launches with strided arrays take longer: {e}")
-            return False
+        finally:
+            self._lock.leave()
 
     def make(self) -> Any:
         """The function, which launches call from now on."""
         with self._lock:
             if self._made is None:
                 self._made = self._load()
-                cells[_AT] = ctypes.cast(self._made, ctypes.c_void_p).value
+                self.lending.lend = ctypes.cast(self._made, ctypes.c_void_p).value
         return self._made
 
     def _load(self) -> Any:
@@ -54,14 +64,12 @@ class _Lender:
         source = Path(__file__).parent / "native" / "lend.cpp"
         try:
             self._library = load(source, _NAME, "what lends memory to launches")
-            made = self._library[_NAME]
-            made.restype = ctypes.c_bool
-            made.argtypes = (ctypes.c_void_p,) * 5
-            return made
+            return FORM((_NAME, self._library))
         except (CompilerError, OSError, AttributeError) as e:
             log_warning(f"launches with arrays that are not contiguous take longer: {e}")
             return _NOBODY
 
 
-_NOBODY = LEND(lambda *given: False)
+_NOBODY = FORM(lambda *given: False)
 lender = _Lender()
+LEND = ctypes.addressof(lender.lending)

@@ -22,7 +22,7 @@ from engine.compile.backend import (
     Limits,
     Outcome,
 )
-from engine.compile.cpu.late import LATE
+from engine.compile.cpu.lender import LEND
 from engine.compile.cpu.pool import DONE, LEFT, NO_MEMORY, Pool, pool, thread_count
 from engine.compile.cpu.schedule import Schedule, schedule
 
@@ -55,7 +55,7 @@ class Launch(ctypes.Structure):
     error: 0, or how it ended. stack, journal, output: owned by whoever made the structure;
     see `release`. output: messages, each a number and values in slots of 8 bytes. free: 1 where
     threads are known to do the same in any order, 0 where not, -1 to run one after the other.
-    late: see `engine.compile.cpu.late`.
+    lend: see `engine.compile.cpu.lender`. form: see `engine.compile.cpu.forms`.
     """
 
     _fields_ = (
@@ -68,7 +68,8 @@ class Launch(ctypes.Structure):
         ("journal", Buffer),
         ("output", Buffer),
         ("free", ctypes.c_int64),
-        ("late", ctypes.c_void_p),
+        ("lend", ctypes.c_void_p),
+        ("form", ctypes.c_void_p),
     )
     dim: ctypes.Array[ctypes.c_int64]
     ndim: int
@@ -79,7 +80,8 @@ class Launch(ctypes.Structure):
     journal: Buffer
     output: Buffer
     free: int
-    late: int | None
+    lend: int | None
+    form: int | None
 
 
 # dim[4], ndim, begin, end, error; then buffers, which start empty.
@@ -87,7 +89,7 @@ _HEAD = struct.Struct("<8q")
 _ENDS, _ENDS_AT = struct.Struct("<2q"), 40  # begin and end in it
 _ERROR, _LEFT = 7, [7, 8, 10, 12, 16]  # words: the error; what a run leaves, in the buffers too
 _LIMITED = struct.Struct("<24xq")
-_END = struct.Struct("<qQ")  # free and late
+_END = struct.Struct("<qQQ")  # free, lend and form
 _FREE, _FREE_AT = struct.Struct("<q"), _HEAD.size + 3 * _LIMITED.size
 _BUFFER, _BYTE = ctypes.sizeof(Buffer), ctypes.c_char
 LARGE = 300_000  # threads
@@ -162,7 +164,7 @@ def template(dim: tuple[int, ...], limits: Limits) -> bytes:
     """The launch structure of a launch that has not begun."""
     sizes = dim + (1,) * (4 - len(dim))
     head = _HEAD.pack(*sizes, len(dim), 0, math.prod(dim), 0)
-    return head + b"".join(_LIMITED.pack(_fitted(n)) for n in (*limits, 0)) + _END.pack(0, LATE)
+    return head + b"".join(_LIMITED.pack(_fitted(n)) for n in (*limits, 0)) + _END.pack(0, LEND, 0)
 
 
 def _fitted(limit: int) -> int:
@@ -202,16 +204,50 @@ def run(
     if entry.threads is not None and threads is None and (many or given is None):
         found = schedule(entry.threads, dim, args, given, taken)
         if found is not None:
+            prepare(entry, dim, args)
             return _uninterrupted(_in_parts, found, entry, dim, args, limits, journal, spare)
     if many:
         # The parts of the journal, the last one first, as an adjoint's threads go.
         every = tuple(range(len(given or ()) - 1))
         back = Schedule(given or (), tuple((k,) for k in reversed(every)))
+        prepare(entry, dim, args)
         return _uninterrupted(_in_parts, back, entry, dim, args, limits, journal, spare)
     if math.prod(dim) < LARGE:
         return _whole(entry, dim, args, limits, threads, journal, spare)
     # What it saved would be lost, and never freed.
+    prepare(entry, dim, args)
     return _uninterrupted(_whole, entry, dim, args, limits, threads, journal, spare)
+
+
+def prepare(entry: Entry, dim: tuple[int, ...], args: bytes) -> None:
+    """Makes what a launch needs before any of it has run, while it may be interrupted."""
+    known = entry.code, len(dim), args
+    if _prepared.get(id(entry.code)) == known:
+        return
+    probe = Launch.from_buffer_copy(template(dim, _NO_LIMITS))
+    probe.end = probe.begin
+    entry.code(args, ctypes.byref(probe))
+    if probe.error == NOT_MADE:
+        _made(probe)
+    if len(_prepared) >= _BRIEFLY:
+        _prepared.clear()
+    _prepared[id(entry.code)] = known
+
+
+# Kernels with the axes and the arguments of their last launches. They live as long as it does.
+_prepared: dict[int, tuple[Any, int, bytes]] = {}
+_BRIEFLY = 64
+_NO_LIMITS = Limits(0, 0)
+
+
+def _made(state: Launch) -> Callable[[bytes, Any], None]:
+    """The entry point of a kernel whose form for any arrays is there now."""
+    from engine.compile.cpu.forms import made  # late: most launches need none
+
+    assert state.form is not None
+    code = made(state.form)
+    state.error, state.form = 0, None
+    return code
 
 
 def run_seeded(
@@ -252,10 +288,14 @@ def ended(
     spare: Callable[[], Entry] | None,
 ) -> Outcome:  # fmt: skip
     """What came of a launch that ran as a whole, and may have to go on."""
+    if state.error == NOT_MADE:
+        _made(state)(args, ctypes.byref(state))
     if state.error == STACK_LIMIT and spare is not None:
         # The form that saves less goes on from the first thread that was abandoned.
         state.error = 0
         spare().code(args, ctypes.byref(state))
+        if state.error == NOT_MADE:
+            _made(state)(args, ctypes.byref(state))
     if journal is None and not (
         state.error or state.stack.data or state.journal.data or state.output.data
     ):
@@ -321,6 +361,7 @@ def _in_parts(
             for k in left:
                 states[k].error = states[k].stack.cap = states[k].stack.size = 0
             other = spare()
+            prepare(other, dim, args)
             # It reads arrays again that the other form did not: a proof of its own.
             assert other.threads is not None
             its = schedule(other.threads, dim, args, how.bounds, taken)
@@ -388,12 +429,6 @@ def _outcome(
         for s in states:
             ctypes.memset(ctypes.byref(s.journal), 0, _BUFFER)
     error = next((s.error for s in states if s.error), 0)
-    if error == NOT_MADE:
-        from engine.compile.cpu.forms import forms
-
-        for s in states:
-            release(s)
-        raise forms.failure()
     saved = sum(s.journal.size for s in states)
     if not error and 0 < limits.journal < saved:
         error = JOURNAL_LIMIT

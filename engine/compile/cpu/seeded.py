@@ -99,6 +99,7 @@ def run(
     asks = 0 if found.cleared else ctypes.addressof(left)
     head = _HEAD.pack(code, gradient.address, seed.source, size, some, len(args), gradient.at, asks,
                       *near)  # fmt: skip
+    runner.prepare(entry, dim, args)
     seed.begin()
     came = runner.run_seeded(how, entry, dim, args, limits, spare, (workers.seeded, head + args))
     return came, came.error == 0 and not left.value

@@ -1,6 +1,7 @@
 // ---- primal
 #include "late.h"
 #include "far.h"
+ENG_EXPORT void primal(const unsigned char* args, eng_launch* L);
 namespace ns_primal {
 ENG_FN float f0_safe_sqrt(float v_x) {
     const float v_t = eng::sqrt(v_x);
@@ -40,7 +41,7 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
 ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
     run_apart(args, L, eng::data(args, 0), eng::data(args, 24), false);
 }
-static eng::form_t other{nullptr, "primal", R"engine(#include "common.h"
+static eng::form_t other{nullptr, primal, "primal", R"engine(#include "common.h"
 #include "lend.h"
 namespace ns_ENGINE_OTHER {
 ENG_FN float f0_safe_sqrt(float v_x) {
@@ -89,14 +90,14 @@ static const eng::kernel_t how{touched, 2, 48, 1, 136, 3, eng::sums_none, false,
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
     eng::extent_t arrays[2];
-    if (eng::apart(args, ns_primal::touched, arrays) && L->ndim == 1) {
-        return ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24), eng::vast(L, arrays, 67108864, 4, 256));
-    }
-    eng::otherwise(args, L, arrays, ns_primal::how);
+    const bool apart = eng::apart(args, ns_primal::touched, arrays) && L->ndim == 1;
+    if (apart && L->begin < L->end) return ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24), eng::vast(L, arrays, 67108864, 4, 256));
+    eng::otherwise(args, L, arrays, ns_primal::how, apart);
 }
 
 // ---- adjoint
 #include "late.h"
+ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L);
 namespace ns_adjoint {
 ENG_FN float f0_adj_safe_sqrt(float v_x, float v_adj_ret) {
     float v_adj_x{};
@@ -136,7 +137,7 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
 ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
     run_apart(args, L, eng::data(args, 0), eng::data(args, 48), eng::data(args, 72));
 }
-static eng::form_t other{nullptr, "adjoint", R"engine(#include "common.h"
+static eng::form_t other{nullptr, adjoint, "adjoint", R"engine(#include "common.h"
 #include "lend.h"
 namespace ns_ENGINE_OTHER {
 ENG_FN float f0_adj_safe_sqrt(float v_x, float v_adj_ret) {
@@ -199,8 +200,7 @@ static const eng::kernel_t how{touched, 3, 96, 1, 62, 8, eng::sums_none, false,
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
     eng::extent_t arrays[3];
-    if (eng::apart(args, ns_adjoint::touched, arrays) && L->ndim == 1) {
-        return ns_adjoint::go(args, L);
-    }
-    eng::otherwise(args, L, arrays, ns_adjoint::how);
+    const bool apart = eng::apart(args, ns_adjoint::touched, arrays) && L->ndim == 1;
+    if (apart && L->begin < L->end) return ns_adjoint::go(args, L);
+    eng::otherwise(args, L, arrays, ns_adjoint::how, apart);
 }

@@ -1,6 +1,7 @@
 // ---- primal
 #include "trig_sin.h"
 #include "late.h"
+ENG_EXPORT void primal(const unsigned char* args, eng_launch* L);
 namespace ns_primal {
 template <class A_x, class A_out>
 ENG_INLINE void thread(A_x v_x, A_out v_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {
@@ -74,7 +75,7 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
 ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
     run_apart(args, L, eng::data(args, 0), eng::data(args, 72));
 }
-static eng::form_t other{nullptr, "primal", R"engine(#include "common.h"
+static eng::form_t other{nullptr, primal, "primal", R"engine(#include "common.h"
 #include "trig_sin.h"
 #include "lend.h"
 namespace ns_ENGINE_OTHER {
@@ -134,15 +135,15 @@ static const eng::kernel_t how{touched, 2, 144, 4, 68, 7, eng::sums_none, false,
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 4)) return;
     eng::extent_t arrays[2];
-    if (eng::apart(args, ns_primal::touched, arrays) && L->ndim == 4) {
-        return ns_primal::go(args, L);
-    }
-    eng::otherwise(args, L, arrays, ns_primal::how);
+    const bool apart = eng::apart(args, ns_primal::touched, arrays) && L->ndim == 4;
+    if (apart && L->begin < L->end) return ns_primal::go(args, L);
+    eng::otherwise(args, L, arrays, ns_primal::how, apart);
 }
 
 // ---- adjoint
 #include "trig_cos.h"
 #include "late.h"
+ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L);
 namespace ns_adjoint {
 template <class A_x, class A_out, class A_adj_x, class A_adj_out>
 ENG_INLINE void thread(A_x v_x, A_out v_out, A_adj_x v_adj_x, A_adj_out v_adj_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {
@@ -224,7 +225,7 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
 ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
     run_apart(args, L, eng::data(args, 0), eng::data(args, 144), eng::data(args, 216));
 }
-static eng::form_t other{nullptr, "adjoint", R"engine(#include "common.h"
+static eng::form_t other{nullptr, adjoint, "adjoint", R"engine(#include "common.h"
 #include "trig_cos.h"
 #include "lend.h"
 namespace ns_ENGINE_OTHER {
@@ -291,8 +292,7 @@ static const eng::kernel_t how{touched, 3, 288, 4, 65, 7, eng::sums_none, false,
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 4)) return;
     eng::extent_t arrays[3];
-    if (eng::apart(args, ns_adjoint::touched, arrays) && L->ndim == 4) {
-        return ns_adjoint::go(args, L);
-    }
-    eng::otherwise(args, L, arrays, ns_adjoint::how);
+    const bool apart = eng::apart(args, ns_adjoint::touched, arrays) && L->ndim == 4;
+    if (apart && L->begin < L->end) return ns_adjoint::go(args, L);
+    eng::otherwise(args, L, arrays, ns_adjoint::how, apart);
 }

@@ -1,5 +1,6 @@
 // ---- primal
 #include "late.h"
+ENG_EXPORT void primal(const unsigned char* args, eng_launch* L);
 namespace ns_primal {
 template <class A_x, class A_factor>
 ENG_INLINE void thread(A_x v_x, A_factor v_factor, int64_t k0) {
@@ -24,7 +25,7 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
 ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
     run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
 }
-static eng::form_t other{nullptr, "primal", R"engine(#include "common.h"
+static eng::form_t other{nullptr, primal, "primal", R"engine(#include "common.h"
 #include "lend.h"
 namespace ns_ENGINE_OTHER {
 template <class A_x, class A_factor>
@@ -70,14 +71,14 @@ static const eng::kernel_t how{touched, 2, 48, 1, 750, 0, eng::sums_none, false,
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
     eng::extent_t arrays[2];
-    if (eng::apart(args, ns_primal::touched, arrays) && L->ndim == 1) {
-        return ns_primal::go(args, L);
-    }
-    eng::otherwise(args, L, arrays, ns_primal::how);
+    const bool apart = eng::apart(args, ns_primal::touched, arrays) && L->ndim == 1;
+    if (apart && L->begin < L->end) return ns_primal::go(args, L);
+    eng::otherwise(args, L, arrays, ns_primal::how, apart);
 }
 
 // ---- recorded
 #include "late.h"
+ENG_EXPORT void recorded(const unsigned char* args, eng_launch* L);
 namespace ns_recorded {
 template <class A_x, class A_factor>
 ENG_INLINE void thread(eng::ctx_t& ctx, A_x v_x, A_factor v_factor, int64_t k0) {
@@ -110,7 +111,7 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
 ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
     run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
 }
-static eng::form_t other{nullptr, "recorded", R"engine(#include "common.h"
+static eng::form_t other{nullptr, recorded, "recorded", R"engine(#include "common.h"
 #include "lend.h"
 namespace ns_ENGINE_OTHER {
 template <class A_x, class A_factor>
@@ -164,14 +165,14 @@ static const eng::kernel_t how{touched, 2, 48, 1, 750, 0, eng::sums_none, false,
 ENG_EXPORT void recorded(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
     eng::extent_t arrays[2];
-    if (eng::apart(args, ns_recorded::touched, arrays) && L->ndim == 1) {
-        return ns_recorded::go(args, L);
-    }
-    eng::otherwise(args, L, arrays, ns_recorded::how);
+    const bool apart = eng::apart(args, ns_recorded::touched, arrays) && L->ndim == 1;
+    if (apart && L->begin < L->end) return ns_recorded::go(args, L);
+    eng::otherwise(args, L, arrays, ns_recorded::how, apart);
 }
 
 // ---- adjoint
 #include "late.h"
+ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L);
 namespace ns_adjoint {
 template <class A_x, class A_factor, class A_adj_x, class A_adj_factor>
 ENG_INLINE void thread(eng::ctx_t& ctx, A_x v_x, A_factor v_factor, A_adj_x v_adj_x, A_adj_factor v_adj_factor, int64_t k0) {
@@ -205,7 +206,7 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
 ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
     run_apart(args, L, eng::data(args, 24), eng::data(args, 48), eng::data(args, 72));
 }
-static eng::form_t other{nullptr, "adjoint", R"engine(#include "common.h"
+static eng::form_t other{nullptr, adjoint, "adjoint", R"engine(#include "common.h"
 #include "late.h"
 namespace ns_ENGINE_OTHER {
 template <class A_x, class A_factor, class A_adj_x, class A_adj_factor>
@@ -258,8 +259,7 @@ static const eng::kernel_t how{touched, 3, 96, 1, 500, 1, eng::sums_none, true,
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
     eng::extent_t arrays[3];
-    if (eng::apart(args, ns_adjoint::touched, arrays) && L->ndim == 1) {
-        return ns_adjoint::go(args, L);
-    }
-    eng::otherwise(args, L, arrays, ns_adjoint::how);
+    const bool apart = eng::apart(args, ns_adjoint::touched, arrays) && L->ndim == 1;
+    if (apart && L->begin < L->end) return ns_adjoint::go(args, L);
+    eng::otherwise(args, L, arrays, ns_adjoint::how, apart);
 }

@@ -1,5 +1,6 @@
 // ---- primal
 #include "late.h"
+ENG_EXPORT void primal(const unsigned char* args, eng_launch* L);
 namespace ns_primal {
 template <class A_x, class A_bin, class A_out>
 ENG_INLINE void thread(A_x v_x, A_bin v_bin, A_out v_out, int64_t k0) {
@@ -32,7 +33,7 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
 ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
     run_apart(args, L, eng::data(args, 0), eng::data(args, 24), eng::data(args, 48));
 }
-static eng::form_t other{nullptr, "primal", R"engine(#include "common.h"
+static eng::form_t other{nullptr, primal, "primal", R"engine(#include "common.h"
 #include "lend.h"
 namespace ns_ENGINE_OTHER {
 template <class A_x, class A_bin, class A_out>
@@ -87,14 +88,14 @@ static const eng::kernel_t how{touched, 3, 72, 1, 375, 1, eng::sums_block, false
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
     eng::extent_t arrays[3];
-    if (eng::apart(args, ns_primal::touched, arrays) && L->ndim == 1) {
-        return ns_primal::go(args, L);
-    }
-    eng::otherwise(args, L, arrays, ns_primal::how);
+    const bool apart = eng::apart(args, ns_primal::touched, arrays) && L->ndim == 1;
+    if (apart && L->begin < L->end) return ns_primal::go(args, L);
+    eng::otherwise(args, L, arrays, ns_primal::how, apart);
 }
 
 // ---- adjoint
 #include "late.h"
+ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L);
 namespace ns_adjoint {
 template <class A_x, class A_bin, class A_out, class A_adj_x, class A_adj_out>
 ENG_INLINE void thread(A_x v_x, A_bin v_bin, A_out v_out, A_adj_x v_adj_x, A_adj_out v_adj_out, int64_t k0) {
@@ -128,7 +129,7 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
 ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
     run_apart(args, L, eng::data(args, 0), eng::data(args, 24), eng::data(args, 72), eng::data(args, 96));
 }
-static eng::form_t other{nullptr, "adjoint", R"engine(#include "common.h"
+static eng::form_t other{nullptr, adjoint, "adjoint", R"engine(#include "common.h"
 #include "lend.h"
 namespace ns_ENGINE_OTHER {
 template <class A_x, class A_bin, class A_out, class A_adj_x, class A_adj_out>
@@ -186,8 +187,7 @@ static const eng::kernel_t how{touched, 4, 120, 1, 300, 1, eng::sums_none, false
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
     eng::extent_t arrays[4];
-    if (eng::apart(args, ns_adjoint::touched, arrays) && L->ndim == 1) {
-        return ns_adjoint::go(args, L);
-    }
-    eng::otherwise(args, L, arrays, ns_adjoint::how);
+    const bool apart = eng::apart(args, ns_adjoint::touched, arrays) && L->ndim == 1;
+    if (apart && L->begin < L->end) return ns_adjoint::go(args, L);
+    eng::otherwise(args, L, arrays, ns_adjoint::how, apart);
 }

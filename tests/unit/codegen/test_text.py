@@ -73,6 +73,7 @@ ENG_EXPORT void ENGINE_OTHER(const unsigned char* args, eng_launch* L,
 """
 EXPECTED = f"""\
 #include "late.h"
+ENG_EXPORT void saxpy(const unsigned char* args, eng_launch* L);
 namespace ns_saxpy {{
 {THREAD}ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_y) {{
@@ -90,7 +91,7 @@ namespace ns_saxpy {{
 ENG_ALONE void go(const unsigned char* args, eng_launch* L) {{
     run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
 }}
-static eng::form_t other{{nullptr, "saxpy", R"engine({ANY})engine",
+static eng::form_t other{{nullptr, saxpy, "saxpy", R"engine({ANY})engine",
     eng::precise, eng::large}};
 static const eng::touched_t touched[] = {{
     {{0, 4, 1, false, false, false, false, true, nullptr}},
@@ -102,10 +103,9 @@ static const eng::kernel_t how{{touched, 2, 56, 1, 500, 1, eng::sums_block, fals
 ENG_EXPORT void saxpy(const unsigned char* args, eng_launch* L) {{
     if (!eng::fits(L, false, 1)) return;
     eng::extent_t arrays[2];
-    if (eng::apart(args, ns_saxpy::touched, arrays)) {{
-        return ns_saxpy::go(args, L);
-    }}
-    eng::otherwise(args, L, arrays, ns_saxpy::how);
+    const bool apart = eng::apart(args, ns_saxpy::touched, arrays);
+    if (apart && L->begin < L->end) return ns_saxpy::go(args, L);
+    eng::otherwise(args, L, arrays, ns_saxpy::how, apart);
 }}
 """
 

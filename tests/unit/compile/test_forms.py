@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +25,10 @@ from engine.diagnostics import CompilerError
 pytestmark = pytest.mark.host("kernels on a GPU have one form for any arrays")
 F = wp.array(dtype=float)
 Counted = Callable[[], int]
+
+
+class Late(Exception):
+    pass
 
 
 def half_of() -> Any:
@@ -132,27 +140,123 @@ def test_settings_are_those_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> No
     assert (seen[True] != seen[False]).any()  # so that it would have been seen
 
 
-def test_a_compiler_that_fails_is_told_and_nothing_is_lost(
-    script: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, forget: Callable[[], None]
-) -> None:
+@pytest.fixture
+def fails(script: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """In a block of it, compilers do something else."""
+    real = compiler.find_toolchain().command[0]
+
+    @contextmanager
+    def broken(what: str) -> Iterator[None]:
+        path = script(f'if "--version" in sys.argv: os.execv({real!r}, sys.argv)\n{what}')
+        with monkeypatch.context() as patch:
+            patch.setenv("CXX", str(path))
+            yield
+
+    return broken
+
+
+def test_a_compiler_that_fails_is_told_and_nothing_is_lost(fails: Any) -> None:
     half, x = half_of(), given(20)
     wanted = run(half, x, wp.zeros(20, dtype=float))
-    real = compiler.find_toolchain().command[0]
-    path = script(
-        f"""if "--version" in sys.argv: os.execv({real!r}, sys.argv)
-print("error: no space is left")
-sys.exit(1)"""
-    )
     y = wp.full(40, 7.0, dtype=float)
-    with monkeypatch.context() as broken:
-        broken.setenv("CXX", str(path))
-        with pytest.raises(CompilerError, match=r"E302.*\n?.*'.*half") as e:
+    with fails('print("error: no space is left")\nsys.exit(1)'):
+        with pytest.raises(CompilerError) as e:
             run(half, x, y[::2])
-        assert "no space is left" in str(e.value)
-        assert "half_" not in str(e.value).split("\n")[0]  # without its hash
+    (said,) = e.value.diagnostics
+    assert said.code == "E302"
+    assert "'test_a_compiler" not in said.message and "half'" in said.message, said.message
+    assert any("no space is left" in note for note in said.notes)
+    assert said.span is not None and said.span.file == __file__
     np.testing.assert_array_equal(y.numpy(), 7.0)
     np.testing.assert_array_equal(run(half, x, y[::2]), wanted)
     np.testing.assert_array_equal(y.numpy()[1::2], 7.0)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_no_part_has_run_where_it_fails(
+    threads: int, fails: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not of those either whose own copies of an array are contiguous."""
+    monkeypatch.setattr(config, "num_threads", threads)
+
+    @wp.kernel
+    def both(x: F, y: F, s: F):
+        i = wp.tid()
+        y[i] = y[i] + 2.0 * x[i]
+        wp.atomic_add(s, i % 50, 1.0)
+
+    n = 1_000_000
+    x, y, s = wp.ones(n, dtype=float), wp.zeros(n, dtype=float), wp.zeros(100, dtype=float)
+    wp.launch(both, n, [x, y, s])
+    before = counted_file(fails, lambda: wp.launch(both, n, [x, y, s[::2]]))
+    assert before == 1  # the compiler is asked once
+    np.testing.assert_array_equal(y.numpy(), 2.0)
+    np.testing.assert_array_equal(s.numpy()[:50], n / 50)
+    wp.launch(both, n, [x, y, s[::2]])
+    np.testing.assert_array_equal(y.numpy(), 4.0)
+    np.testing.assert_array_equal(s.numpy()[50::2], n / 50)
+
+
+def counted_file(fails: Any, launch: Callable[[], None]) -> int:
+    """How often a compiler runs that fails, for a launch."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "runs"
+        with fails(f"open({str(log)!r}, 'a').write('x')\nsys.exit(1)"):
+            with pytest.raises(CompilerError, match="E302"):
+                launch()
+        return len(log.read_text())
+
+
+@pytest.mark.parametrize("n", [20, 1_000_000])
+def test_it_can_be_interrupted(n: int, fails: Any) -> None:
+    half, x, y = half_of(), given(n), wp.full(2 * n, 7.0, dtype=float)
+    wanted = run(half, x, wp.zeros(n, dtype=float))
+
+    def handler(number: int, frame: Any) -> None:
+        raise Late
+
+    old = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    began = time.monotonic()
+    try:
+        with fails("time.sleep(60)"), pytest.raises(Late):
+            run(half, x, y[::2])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert time.monotonic() - began < 30
+    np.testing.assert_array_equal(y.numpy(), 7.0)
+    np.testing.assert_array_equal(run(half, x, y[::2]), wanted)
+
+
+def test_a_handler_of_a_signal_may_need_one_meanwhile(fails: Any) -> None:
+    """Of many threads, while the thread that it interrupts waits for the compiler."""
+    first, second, n = half_of(), half_of(), 1_000_000
+
+    @wp.kernel
+    def other(x: F, y: F):
+        i = wp.tid()
+        y[i] = x[i] * 3.0
+
+    x, small = given(n), given(20)
+    run(first, small, wp.zeros(20, dtype=float))
+    run(other, x, wp.zeros(n, dtype=float))
+    wanted, came = run(second, small, wp.zeros(20, dtype=float)), list[np.ndarray]()
+
+    def handler(number: int, frame: Any) -> None:
+        came.append(run(other, x, strided(n)))
+
+    old = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    real = compiler.find_toolchain().command[0]
+    try:
+        with fails(f"time.sleep(1)\nos.execv({real!r}, [{real!r}, *sys.argv[1:]])"):
+            y = run(first, small, strided(20))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    np.testing.assert_array_equal(y, wanted)
+    np.testing.assert_array_equal(came[0], x.numpy() * np.float32(3.0))
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])

@@ -19,5 +19,6 @@ struct eng_launch {
     eng_buf journal;
     eng_buf output;  // messages: a number and values each, in whole slots
     int64_t free;    // 1: what threads do does not depend on their order; -1: one by one
-    const void* late;  // what is made when it is first needed: see late.h
+    void* lend;      // to what lends memory, see lend.h
+    void* form;      // with error_form: of the kernel, what is to be made, see late.h
 };

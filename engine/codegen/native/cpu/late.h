@@ -25,10 +25,12 @@ struct kernel_t {
 
 using any_t = void (*)(const unsigned char*, eng_launch*, const extent_t*, const kernel_t&);
 // The form of a kernel for any arrays. run: null until it is made of the text, with the settings of
-// the kernel. kernel: its entry point.
+// the kernel. entry: the kernel's entry point, with its name. Mirrored by
+// engine/compile/cpu/forms.py.
 struct form_t {
     any_t run;
-    const char *kernel, *text;
+    run_t entry;
+    const char *name, *text;
     bool precise, large;
 };
 #if defined(ENG_PRECISE)
@@ -42,19 +44,19 @@ constexpr bool large = true;
 constexpr bool large = false;
 #endif
 
-// Mirrored by engine/compile/cpu/late.py. lend: see lend.h. make: the function of a form, null where
-// it cannot be had.
-struct late_t {
-    bool (*lend)(const unsigned char*, eng_launch*, const extent_t*, const kernel_t*, run_t);
-    any_t (*make)(form_t*);
-};
-
+// Runs a launch by it, or says that it is to be made first: Python does so, where compilers may be
+// waited for. Of a launch without threads, that is all there is to do. apart: whether the form is
+// not needed.
 ENG_COLD void otherwise(const unsigned char* args, eng_launch* L, const extent_t* arrays,
-                        const kernel_t& how) {
-    any_t run = __atomic_load_n(&how.other->run, __ATOMIC_ACQUIRE);
-    if (!run) run = static_cast<const late_t*>(L->late)->make(how.other);
-    if (run) run(args, L, arrays, how);
-    else L->error = error_form;
+                        const kernel_t& how, bool apart) {
+    if (apart) return;
+    const any_t run = __atomic_load_n(&how.other->run, __ATOMIC_ACQUIRE);
+    if (run) {
+        if (L->begin < L->end) run(args, L, arrays, how);
+        return;
+    }
+    L->error = error_form;
+    L->form = how.other;
 }
 
 }  // namespace eng

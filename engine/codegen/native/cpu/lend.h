@@ -6,6 +6,12 @@
 
 namespace eng {
 
+// Mirrored by engine/compile/cpu/lender.py. lend: null until it is made, or where it cannot be.
+struct lending_t {
+    bool (*lend)(const unsigned char*, eng_launch*, const extent_t*, const kernel_t*, run_t);
+    void (*make)();
+};
+
 // Runs a launch whose arrays are not all contiguous, or share memory, where there may be a gain, so
 // that what lends need not be made for what it refuses. plain: runs threads for any arrays. False
 // where that cannot be: it has had no effect then.
@@ -27,7 +33,10 @@ ENG_ALONE bool lend(const unsigned char* args, eng_launch* L, const extent_t* ar
     // Only those of many threads in place are worth to have made what lends.
     if (bytes ? !(how.sums || threads >= how.few) || !(rows || bytes <= 4 * int64_t(how.words))
               : !early || threads / 16 < how.few) return false;
-    return static_cast<const late_t*>(L->late)->lend(args, L, arrays, &how, plain);
+    lending_t* const lending = static_cast<lending_t*>(L->lend);
+    if (!__atomic_load_n(&lending->lend, __ATOMIC_ACQUIRE)) lending->make();
+    const auto lend = __atomic_load_n(&lending->lend, __ATOMIC_ACQUIRE);
+    return lend && lend(args, L, arrays, &how, plain);
 }
 
 }  // namespace eng
