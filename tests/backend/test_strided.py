@@ -405,6 +405,23 @@ def test_what_a_thread_leaves_alone_is_not_written() -> None:
     assert (y.numpy() == 1.0).all()
 
 
+@pytest.mark.host("the CPU lends memory to launches")
+def test_what_cannot_be_made_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is raised meanwhile: the launch runs once, by the plain loop."""
+    lender, x, wanted = lenders._Lender(), wp.zeros(2000, dtype=float), wp.zeros(1000, dtype=float)
+    x.fill_(2.0)
+    wp.launch(every_other, 1000, [0, x[::2]], [wanted])
+    monkeypatch.setattr(lender, "_load", lambda: 1 // 0)
+    lending, real = lenders.lender.lending, lenders.lender.make()
+    y = wp.zeros(2000, dtype=float)
+    with monkeypatch.context() as patch, pytest.warns(UserWarning, match="takes? longer"):
+        patch.setattr(lending, "make", lender.lending.make)
+        patch.setattr(lending, "lend", None)
+        wp.launch(every_other, 1000, [0, x[::2]], [y[::2]])
+    np.testing.assert_array_equal(y.numpy()[::2], wanted.numpy())
+    assert lending.lend == ctypes.cast(real, ctypes.c_void_p).value
+
+
 def test_what_a_thread_writes_for_sure() -> None:
     found = {}
     for kernel in (loops.saxpy, every_other, parts_of, loops.in_place):

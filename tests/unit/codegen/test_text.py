@@ -13,6 +13,7 @@ import pytest
 from engine.codegen import cpp, headers
 from engine.codegen.layout import arg_offsets
 from engine.codegen.literals import literal
+from engine.codegen.spelling import identifier, name_of
 from engine.compile.cpu.toolchain import find_toolchain
 from engine.diagnostics import Span
 from engine.ir.builder import Builder
@@ -253,3 +254,10 @@ def test_a_header_that_few_need_is_there_for_all_that_it_has() -> None:
     } - {"", "name"}
     assert len(names) > 15
     assert all(cpp._DECOMPOSE.search(f" eng::{name}<2>(x)") for name in names)
+
+
+@pytest.mark.parametrize("name", ["plain", "größe", "f.<locals>.g", "_u41_", "名", ""])
+def test_names_come_back_from_identifiers(name: str) -> None:
+    word = identifier(name)
+    assert word.isascii() and (not word or f"a{word}".isidentifier())
+    assert name_of(word) == ("A" if name == "_u41_" else name)  # the one that looks like a code
