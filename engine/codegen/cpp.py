@@ -50,7 +50,10 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     known: what threads may do, as far as somebody knows.
     """
     e = Emitter(fn, CPP, lines)
-    apart = APART and bool(e.facts[id(fn)].touched) and not fn.watch and not is_large(fn)
+    facts = e.facts[id(fn)]
+    apart = APART and bool(facts.touched) and not fn.watch and not is_large(fn)
+    if not facts.axes and (known.any_order or known.sums):
+        apart = False  # launches that have no axes, which there are none of
     e.guards = guards_of(fn, e.facts) if apart else None
     e.room = room_of(e, known)
     functions = e.functions()
@@ -58,7 +61,7 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     out = [f"{head};"] if apart else []
     out += [f"namespace ns_{symbol} {{", *functions]
     blocks, far = list[str](), None
-    lends = apart and loans.can_lend(fn, e.facts[id(fn)], known)
+    lends = apart and loans.can_lend(fn, facts, known)
     at_once = not apart or snippets.has_snippets(fn)  # these may name files
     if at_once:
         out += _run(e, apart)

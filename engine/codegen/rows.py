@@ -17,13 +17,21 @@ _SLOW = frozenset(
      "normalize", "pow", "sin", "sinh", "sqrt", "tan", "tanh", "unscale"]
 )  # fmt: skip
 _SLOWER, _ROW = 10, 12
+_MANY = 1 << 40
 
 # How an index grows from lane to lane: not at all, by one, by a number, in any way.
 _Step = Literal["none", "one", "far", "any"]
 
 
-def operations(block: n.Block, calls: bool = False) -> int:
-    """About how many operations a block takes, of numbers. calls: those of what it calls, too."""
+def operations(
+    block: n.Block, calls: bool = False, known: dict[n.Function, int] | None = None
+) -> int:
+    """About how many operations a block takes, of numbers, `_MANY` at most.
+
+    calls: those of what it calls, too. known: those of functions, each of which is looked at once:
+    one that calls another one twice, and so on, would not end.
+    """
+    known = {} if known is None else known
     out = 0
     for s in block:
         if isinstance(s, n.Let):
@@ -31,10 +39,12 @@ def operations(block: n.Block, calls: bool = False) -> int:
             size = 1 if isinstance(t, ArrayType) else max(t.size // 4, 1)
             out += size * (_SLOWER if s.op in _SLOW else 1)
         elif calls and isinstance(s, n.Call):
-            out += operations(s.func.body, calls)
+            if s.func not in known:
+                known[s.func] = operations(s.func.body, calls, known)
+            out += known[s.func]
         turns = TURNS if isinstance(s, (n.For, n.While)) else 1
-        out += turns * sum(operations(b, calls) for b in n.blocks_of(s))
-    return out
+        out += turns * sum(operations(b, calls, known) for b in n.blocks_of(s))
+    return min(out, _MANY)
 
 
 def by_rows(fn: n.Function, varying: Collection[n.Var]) -> bool:

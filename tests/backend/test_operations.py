@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import zlib
 from collections import Counter
 
@@ -11,7 +10,7 @@ import pytest
 
 from engine.compile.backend import Entry
 from engine.compile.cpu.compiler import compile_functions
-from engine.compile.cpu.runner import new_launch
+from engine.compile.cpu.runner import call, new_launch
 from engine.ir.verify import verify
 from engine.lang.types import BOOL, FLOAT32, INT32, is_float, scalar_of, shape_of
 from tests.backend.signatures import Array, Signature, signatures
@@ -64,7 +63,7 @@ def compiled(request: pytest.FixtureRequest) -> dict[Signature, Entry]:
 def apply(entry: Entry, arrays: list[Array]) -> None:
     fields = [(a.ctypes.data, a.shape[0], a.strides[0]) for a in arrays]
     launch = new_launch((len(arrays[-1]),))
-    entry.code(np.array(fields, np.int64).tobytes(), ctypes.byref(launch))
+    call(entry, np.array(fields, np.int64).tobytes(), launch)
     assert launch.error == 0, launch.error
 
 

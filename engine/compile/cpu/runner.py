@@ -226,9 +226,7 @@ def prepare(entry: Entry, dim: tuple[int, ...], args: bytes) -> None:
         return
     probe = Launch.from_buffer_copy(template(dim, _NO_LIMITS))
     probe.end = probe.begin
-    entry.code(args, ctypes.byref(probe))
-    if probe.error == NOT_MADE:
-        _made(probe)
+    call(entry, args, probe)
     if len(_prepared) >= _BRIEFLY:
         _prepared.clear()
     _prepared[id(entry.code)] = known
@@ -238,6 +236,13 @@ def prepare(entry: Entry, dim: tuple[int, ...], args: bytes) -> None:
 _prepared: dict[int, tuple[Any, int, bytes]] = {}
 _BRIEFLY = 64
 _NO_LIMITS = Limits(0, 0)
+
+
+def call(entry: Entry, args: bytes, state: Launch) -> None:
+    """Runs threads of a kernel, whose form for any arrays is made where it is needed."""
+    entry.code(args, ctypes.byref(state))
+    if state.error == NOT_MADE:
+        _made(state)(args, ctypes.byref(state))
 
 
 def _made(state: Launch) -> Callable[[bytes, Any], None]:
@@ -293,9 +298,7 @@ def ended(
     if state.error == STACK_LIMIT and spare is not None:
         # The form that saves less goes on from the first thread that was abandoned.
         state.error = 0
-        spare().code(args, ctypes.byref(state))
-        if state.error == NOT_MADE:
-            _made(state)(args, ctypes.byref(state))
+        call(spare(), args, state)
     if journal is None and not (
         state.error or state.stack.data or state.journal.data or state.output.data
     ):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine.compile.backend import Entry
+from engine.compile.cpu import runner
 from engine.compile.cpu.compiler import compile_functions
 from engine.compile.cpu.runner import Launch, new_launch, release
 from engine.ir import interp
@@ -30,7 +30,7 @@ def pack(value: Any, t: Type) -> bytes:
 
 def call(entry: Entry, fn: Function, args: Sequence[Any], launch: Launch) -> None:
     packed = b"".join(pack(a, p.type) for a, p in zip(args, fn.params, strict=True))
-    entry.code(packed, ctypes.byref(launch))
+    runner.call(entry, packed, launch)
 
 
 def run(fn: Function, args: Sequence[Any], dim: int | Sequence[int]) -> None:

@@ -191,7 +191,7 @@ def test_running_out_of_memory_ends_the_launch(root: Path) -> None:
 
 def test_structures_are_those_of_c() -> None:
     launch = new_launch((2, 3, 4))
-    assert ctypes.sizeof(launch) == 22 * 8
+    assert ctypes.sizeof(launch) == 23 * 8
     assert list(launch.dim) == [2, 3, 4, 1]
     assert (launch.ndim, launch.begin, launch.end, launch.error) == (3, 0, 24, 0)
     assert launch.free == 0

@@ -93,9 +93,11 @@ def test_arguments_that_share_memory(batches: list[int]) -> None:
     x = made()
     before = x.numpy().copy()
     tape = recorded(square(), x, x)
-    assert len(batches) == 1
+    _, *others = batches
+    assert others == [1]  # the form for any arrays, which is made when it is needed
     tape.backward(grads={x: np.ones(N, np.float32)})
-    assert len(batches) == 1
+    _, *others = batches
+    assert others == [1, 1]  # that of the adjoint, which had been made
     np.testing.assert_allclose(x.grad.numpy(), 2 * before, rtol=1e-6)
 
 

@@ -19,7 +19,7 @@ from engine import config
 from engine.compile.backend import Entry
 from engine.compile.cpu import compiler
 from engine.compile.cpu.compiler import compile_functions
-from engine.compile.cpu.runner import new_launch
+from engine.compile.cpu.runner import call, new_launch
 from engine.diagnostics import CompilerError, Span
 from engine.ir.builder import Builder
 from engine.ir.nodes import Function, Store, Var
@@ -38,7 +38,7 @@ def filling(value: float) -> Function:
 def filled(entry: Entry) -> float:
     out = np.zeros(3, np.float32)
     args = np.array([out.ctypes.data, 3, 4], np.int64).tobytes()
-    entry.code(args, ctypes.byref(new_launch((3,))))
+    call(entry, args, new_launch((3,)))
     assert out[0] == out[1] == out[2]
     return float(out[0])
 
