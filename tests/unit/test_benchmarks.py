@@ -313,7 +313,7 @@ def test_kernels_of_a_package_are_compiled_by_phases(
     rows: dict[str, dict[str, object]] = {}
     options = argparse.Namespace(
         peer=False, only=[], every=0, keep=None, seconds=60, results=tmp_path / "r.jsonl",
-        apart=apart,
+        apart=apart, others=apart,
     )  # fmt: skip
     compile_real.measure("some", folder, options, rows)
     (row,) = rows.values()
@@ -323,6 +323,7 @@ def test_kernels_of_a_package_are_compiled_by_phases(
     assert set(said["phases"]) == set(compile_real.PHASES)
     assert all(("g++" in said[form]) is apart for form in ("forward", "adjoint"))
     assert compile_real.summary([row]).startswith("1 kernels: engine")
+    assert (said.get("others", 0.0) > 0) is apart
     assert compile_real.line(row).startswith("twice: ")
     assert compile_real.folder_of("no_such_package") is None
 
