@@ -7,7 +7,6 @@ nothing is there yet when one is compiled. Tasks and answers are lines of JSON.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -25,7 +24,6 @@ if str(ROOT) not in sys.path:
 from tools.wild import side  # noqa: E402
 
 T = TypeVar("T")
-OTHER = re.compile(r'R"engine\((.*)\)engine"', re.DOTALL)  # as `engine.codegen.late` writes it
 
 
 class Timed:
@@ -122,12 +120,13 @@ def compiled(kernel: Any, task: dict[str, Any]) -> dict[str, Any]:
 
 def others(functions: list[Any]) -> float:
     """Seconds that the forms for any arrays take, one after the other, as launches need them."""
+    from engine.codegen import late
     from engine.compile.cpu.compiler import compile_text
     from engine.compile.cpu.loops import text
 
     began = time.perf_counter()
     for fn in functions:
-        if found := OTHER.search(text(fn, "ENTRY")):
+        if found := late.FORM.search(text(fn, "ENTRY")):
             compile_text(fn.name, found[1], False, False)
     return time.perf_counter() - began
 

@@ -53,7 +53,7 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     facts = e.facts[id(fn)]
     apart = APART and bool(facts.touched) and not fn.watch and not is_large(fn)
     if not facts.axes and (known.any_order or known.sums):
-        apart = False  # launches that have no axes, which there are none of
+        apart = False  # its launches would need as many axes as the kernel has: every one has some
     e.guards = guards_of(fn, e.facts) if apart else None
     e.room = room_of(e, known)
     functions = e.functions()

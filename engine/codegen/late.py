@@ -4,6 +4,8 @@ form for any arrays, and what lends memory. See `native/cpu/late.h`.
 
 from __future__ import annotations
 
+import re
+
 from engine.codegen import loans
 from engine.codegen.cstyle import Emitter
 from engine.codegen.facts import touched_arrays
@@ -18,6 +20,7 @@ SYMBOL = "ENGINE_OTHER"  # what stands for the entry point's name in the text of
 # long as a copy of four bytes.
 FEW, WORD = 1500, 3.0
 _MARK = "engine"  # ends the text of a form, with characters that no C++ of the engine has
+FORM = re.compile(rf'R"{_MARK}\((.*)\){_MARK}"', re.DOTALL)  # the text of a form in a kernel's
 
 
 def other(lends: bool) -> list[str]:

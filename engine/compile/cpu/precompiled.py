@@ -10,14 +10,14 @@ import contextlib
 import os
 from pathlib import Path
 
-from engine.codegen import headers, late, loans
+from engine.codegen import headers, loans
 from engine.compile.cache import Cache
 from engine.compile.cpu.build import Job, Outcome
 from engine.compile.cpu.toolchain import Toolchain
 from engine.diagnostics import CompilerError
 from engine.hashing import hashed
 
-_INCLUDED = (headers.COMMON, late.HEADER, loans.HEADER)
+_INCLUDED = (headers.COMMON, loans.HEADER)
 _WORTH = 8  # entry points in a cache that will see more of them
 
 

@@ -34,8 +34,11 @@ ENG_ALONE bool lend(const unsigned char* args, eng_launch* L, const extent_t* ar
     if (bytes ? !(how.sums || threads >= how.few) || !(rows || bytes <= 4 * int64_t(how.words))
               : !early || threads / 16 < how.few) return false;
     lending_t* const lending = static_cast<lending_t*>(L->lend);
-    if (!__atomic_load_n(&lending->lend, __ATOMIC_ACQUIRE)) lending->make();
-    const auto lend = __atomic_load_n(&lending->lend, __ATOMIC_ACQUIRE);
+    auto lend = __atomic_load_n(&lending->lend, __ATOMIC_ACQUIRE);
+    if (!lend) {
+        lending->make();
+        lend = __atomic_load_n(&lending->lend, __ATOMIC_ACQUIRE);
+    }
     return lend && lend(args, L, arrays, &how, plain);
 }
 
