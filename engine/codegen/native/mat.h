@@ -13,7 +13,7 @@ template <int R, int C, class T> struct mat_t {
     template <class I, class J> ENG_MEMBER T operator()(I i, J j) const { return c[i * C + j]; }
 };
 
-#define ENG_MAT template <int R, int C, class T> ENG_INLINE
+#define ENG_MAT template <int R, int C, class T> ENG_HEAVY
 
 template <class V, int R, int C, class T> struct cast_to<V, mat_t<R, C, T>> {
     ENG_MEMBER static V of(const mat_t<R, C, T>& m) {
@@ -103,7 +103,7 @@ ENG_MAT vec_t<C, T> vecmat(const vec_t<R, T>& v, const mat_t<R, C, T>& m) {
     return r;
 }
 template <int R, int K, int C, class T>
-ENG_INLINE mat_t<R, C, T> matmul(const mat_t<R, K, T>& a, const mat_t<K, C, T>& b) {
+ENG_HEAVY mat_t<R, C, T> matmul(const mat_t<R, K, T>& a, const mat_t<K, C, T>& b) {
     mat_t<R, C, T> r;
     ENG_UNROLL for (int i = 0; i < R; ++i) {
         ENG_UNROLL for (int j = 0; j < C; ++j) {

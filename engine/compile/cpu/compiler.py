@@ -108,7 +108,8 @@ class _Unit:
         snippets = [f.native.text for f in (fn, *callees(fn)) if f.native is not None]
         # What names files is compiled anew: they may be others now.
         once = "" if all(map(is_whole, snippets)) else os.urandom(16).hex()
-        parts = (self.text, headers.hash_of(headers.CPU), toolchain.key, precise + once)
+        how = f"{self.level}{precise}{once}"
+        parts = (self.text, headers.hash_of(headers.CPU), toolchain.key, how)
         self.key = hashed("\0".join(parts).encode()).hexdigest()
         self.symbol = f"{identifier(fn.name)}_{self.key[:16]}"
 
@@ -174,8 +175,9 @@ def _write(part: list[_Unit], source: Path) -> Path:
 
 
 def _settings(part: list[_Unit]) -> list[str]:
-    settings = ["#define ENG_LARGE"] if part[0].level else []
-    return [*settings, "#define ENG_PRECISE"] if part[0].precise else settings
+    unit = part[0]
+    names = ["ENG_LARGE", "ENG_HUGE"][: unit.level] + ["ENG_PRECISE"] * unit.precise
+    return [f"#define {name}" for name in names]
 
 
 def _build(

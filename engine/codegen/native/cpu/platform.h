@@ -11,6 +11,11 @@
 #define ENG_INLINE static inline __attribute__((always_inline))
 #define ENG_MEMBER inline __attribute__((always_inline))
 #endif
+#if defined(ENG_HUGE)  // one copy of what is long itself, however often it is called
+#define ENG_HEAVY static __attribute__((noinline, unused))
+#else
+#define ENG_HEAVY ENG_INLINE
+#endif
 #define ENG_PIECE static __attribute__((noinline))
 #define ENG_COLD static __attribute__((noinline, cold, unused))  // hardly ever called
 #define ENG_ALONE static __attribute__((noinline))

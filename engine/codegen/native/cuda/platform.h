@@ -17,6 +17,7 @@ static_assert(sizeof(void*) == 8, "arguments hold addresses of 64 bits");
 #define ENG_FN static __device__ inline
 #define ENG_INLINE static __device__ inline
 #define ENG_MEMBER __device__ inline
+#define ENG_HEAVY ENG_INLINE
 #define ENG_PIECE static __device__ __noinline__
 #define ENG_COLD static __device__ __noinline__ inline  // hardly ever called
 #define ENG_UNROLL _Pragma("unroll")
