@@ -20,7 +20,7 @@ from engine.runtime.launch_errors import fail
 from engine.runtime.operators import Operators
 from engine.runtime.placement import SAME
 from engine.runtime.recording import bystanders, graph, reading
-from engine.runtime.storage import Storage, known_memory, wrap
+from engine.runtime.storage import adopt, known_memory, wrap
 
 
 class array(ArrayBase, Operators):
@@ -86,7 +86,7 @@ class array(ArrayBase, Operators):
         elif ptr is not None:
             steps = row_major(dims, kind.size) if strides is None else d.steps(strides, dims)
             lo, hi = byte_range(ptr, dims, steps, kind.size)
-            self._set(Storage(None, lo, hi - lo, place, external=True), ptr, dims, steps, kind)
+            self._set(adopt(None, lo, hi - lo, device=place), ptr, dims, steps, kind)
         else:
             self._new(dims, kind, False, place, pinned)
         if ndim is not None and ndim != self.ndim:

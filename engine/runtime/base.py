@@ -128,6 +128,7 @@ class ArrayBase:
     def ptr(self) -> int:
         """The address of the first element. Whoever asks may write there, and nobody would know."""
         note_address(self.storage)
+        self.storage.tell_address()
         return self._ptr
 
     # ---- construction

@@ -238,9 +238,8 @@ def _wrapped(found: np.ndarray[Any, Any], kind: ArrayType) -> array:
     if found.strides[n:] != info.steps and found.size:
         raise Mismatch("E202", f"a NumPy array with strides {found.strides}",
                        "components must lie side by side in memory")  # fmt: skip
-    storage = wrap(found)
-    whole = found.base is None and found.flags.c_contiguous
-    address = storage.lo if whole else found.__array_interface__["data"][0]
+    address = found.__array_interface__["data"][0]
+    storage = wrap(found, address=address)
     return array._make(storage, address, shape[:n], found.strides[:n], info.kind)
 
 

@@ -27,6 +27,7 @@ from engine.runtime.chunks import SIZE, Chunk, Copier, FarChunk, Lost
 from engine.runtime.device import HOST, Device, get_cuda_devices
 from engine.runtime.guards import Guard, written
 from engine.runtime.launch_errors import fail, size_text
+from engine.runtime.neighbours import Neighbours
 
 NumpyArray = np.ndarray[Any, Any]
 
@@ -51,6 +52,9 @@ _WATCHED_BYTES = 64 << 20
 # Memory that came from outside, by address, size and whether it may be written: wrappers of one
 # piece of memory share one Storage.
 _external: dict[tuple[int, int, bool], weakref.ref[Storage]] = {}
+# The same, and memory of the engine's own whose address somebody has: wrappers of pieces of one
+# block share one Storage.
+_neighbours = Neighbours()
 _noted = [1 << 12]  # from how many on those that are gone are looked for
 
 
@@ -114,6 +118,8 @@ class Storage:
             self._let_go()
         seen = weakref.ref(view)
         views = self._views
+        if not views:
+            self.tell_address()
         if len(views) == 1 and views[0]() is None:
             views[0] = seen  # as it is where somebody looks again and again
             return
@@ -123,7 +129,13 @@ class Storage:
     def expose_for_ever(self) -> None:
         """Notes that user code got the address, for an unknown time."""
         self._let_go()
+        self.tell_address()
         self.external = True
+
+    def tell_address(self) -> None:
+        """Notes that somebody may come back with the address, or one within."""
+        if not self.external:
+            _neighbours.add(self)
 
     def _let_go(self) -> None:
         """To be called before user code can change the memory unseen."""
@@ -150,6 +162,15 @@ class Storage:
             return not (hold.unseen or self.exposed or hold.lost)
         # A view that is gone may have been written through before.
         return hold.version == self.version and self.told
+
+    def widen(self, lo: int, hi: int, owner: object) -> None:
+        """Takes in memory around it, which `owner` keeps alive."""
+        end = max(hi, self.lo + self.nbytes)
+        self.lo = min(lo, self.lo)
+        self.nbytes = end - self.lo
+        self.owner = owner if self.owner is None else (self.owner, owner)
+        self._copier = None  # of the memory as it was
+        _neighbours.add(self)
 
     # ---- holds
 
@@ -396,6 +417,10 @@ def wrap(data: NumpyArray, immutable: str = "", address: int | None = None) -> S
         root, base = base, base.base
     writable = data.flags.writeable
     known = getattr(base, "owner", None)
+    if known is None:  # an array that NumPy has by its interface
+        known = getattr(base, "storage", None)
+        if type(known) is Storage and known.device is HOST and known.writable == writable:
+            return known
     if (
         type(known) is Storage and known.writable == writable
         and known is HOST.backend.owner_of(data)
@@ -437,12 +462,46 @@ def adopt(
     key = (lo, nbytes, writable)
     held = _external.get(key)
     found = None if held is None else held()
+    if found is not None and (found.device is not device or not _has(found, lo, nbytes)):
+        found = None
+    if found is None and not immutable:
+        found = _around(owner, lo, nbytes, writable, device)
+        if found is not None:
+            _note(key, found)
     if found is None:
         found = Storage(owner, lo, nbytes, device, external=True, writable=writable)
         if nbytes:
             _note(key, found)
+            _neighbours.add(found)
     if immutable and found.guard is None:
         found.guard = Guard(immutable, None)
+    return found
+
+
+def _has(storage: Storage, lo: int, nbytes: int) -> bool:
+    return storage.lo <= lo and lo + nbytes <= storage.lo + storage.nbytes
+
+
+def _around(
+    owner: object, lo: int, nbytes: int, writable: bool, device: Device
+) -> Storage | None:  # fmt: skip
+    """The storage of a block of which this is a piece; None where there is none.
+
+    Memory that begins or ends elsewhere becomes one block with the largest that it meets.
+    """
+    hi = lo + nbytes
+    met = [
+        s for s in (_neighbours.meeting(lo, hi) if nbytes else ())
+        if s.device is device and s.writable == writable and s.guard is None
+    ]  # fmt: skip
+    if not met:
+        return None
+    found = max(met, key=lambda s: s.nbytes)
+    found.expose_for_ever()  # whoever came with the address has it
+    if not _has(found, lo, nbytes):
+        found.widen(lo, hi, owner)
+    elif found.owner is None:
+        found.owner = owner
     return found
 
 

@@ -18,7 +18,7 @@ class Restorer:
     """Copies memory just before it changes for the first time, and puts it all back."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[weakref.ref[Storage] | Storage, Bytes]] = {}
+        self._kept: dict[int, tuple[weakref.ref[Storage] | Storage, int, Bytes]] = {}
 
     def keep(self, storage: Storage) -> None:
         """Takes a copy of the memory, unless there is one."""
@@ -29,27 +29,30 @@ class Restorer:
             return
         data = storage.bytes(storage.lo, storage.lo + storage.nbytes).copy()
         # Memory from outside lives on without its storage; the engine's own does not.
-        self._kept[id(storage)] = (storage if storage.external else weakref.ref(storage), data)
+        held = storage if storage.external else weakref.ref(storage)
+        self._kept[id(storage)] = held, storage.lo, data
 
     def changed(self, a: array) -> bool:
         """Whether an array holds other bits than it did when its memory was kept."""
         known = self._kept.get(id(a.storage))
         if known is None or not a.size:
             return False
-        now, at = a._host(), a.ptr - a.storage.lo
-        before = np.ndarray(now.shape, now.dtype, known[1], at, a._parts.strides)
+        _, lo, data = known
+        now = a._host()
+        before = np.ndarray(now.shape, now.dtype, data, a._ptr - lo, a._parts.strides)
         return bool(now.tobytes() != before.tobytes())
 
     def restore(self) -> None:
         """Gives all memory its contents back."""
-        for held, data in self._kept.values():
+        for held, lo, data in self._kept.values():
             storage = _alive(held)
             if storage is None:
                 continue
-            now = storage.bytes(storage.lo, storage.lo + storage.nbytes)
+            hi = lo + data.nbytes
+            now = storage.bytes(lo, hi)
             if not np.array_equal(now, data):
-                storage.before_write(storage.lo, storage.lo + storage.nbytes)
-                storage.put_bytes(storage.lo, data)
+                storage.before_write(lo, hi)
+                storage.put_bytes(lo, data)
 
 
 def _alive(held: weakref.ref[Storage] | Storage) -> Storage | None:
