@@ -20,6 +20,7 @@ from engine.classes import dataclass
 from engine.codegen.facts import Facts, constant_trips
 from engine.codegen.outline import weight
 from engine.codegen.rows import TURNS, by_rows
+from engine.codegen.unrolled import unrolled
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, Type, scalar_of
 
@@ -149,6 +150,11 @@ def has_effect(block: Sequence[n.Stmt]) -> bool:
     )
 
 
+def _waits(s: n.Stmt) -> bool:
+    """Whether there is something in it that lanes do together."""
+    return any(isinstance(x, (n.Push, n.Pop, n.Reserve, n.Return)) for x in n.walk((s,)))
+
+
 class _Ways:
     """Where the lanes are together, and which variables are the same for all: a fixed point."""
 
@@ -156,7 +162,10 @@ class _Ways:
         self.fn = fn
         self.last = facts.axes - 1
         self.varying: set[n.Var] = set()
-        self.apart: set[int] = set()  # conditionals and loops (by identity) that lanes go alone
+        # Conditionals and loops (by identity) that lanes go alone: where loops are written out, each
+        # has its values in registers.
+        loops = unrolled(fn)
+        self.apart = {id(s) for s in n.walk(fn.body) if id(s) in loops and not _waits(s)}
         self.votes: set[int] = set()
         self.stacks: set[int] = set()
         self.agreed: dict[n.Var, frozenset[object]] = {}
