@@ -162,8 +162,8 @@ class _Ways:
         self.fn = fn
         self.last = facts.axes - 1
         self.varying: set[n.Var] = set()
-        # Conditionals and loops (by identity) that lanes go alone: where loops are written out, each
-        # has its values in registers.
+        # Conditionals and loops (by identity) that lanes go alone. Where loops are written out, a
+        # lane has its values in registers.
         loops = unrolled(fn)
         self.apart = {id(s) for s in n.walk(fn.body) if id(s) in loops and not _waits(s)}
         self.votes: set[int] = set()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from engine.codegen.facts import constant_trips
 from engine.ir import nodes as n
-from engine.lang.types import is_integer, shape_of
+from engine.lang.types import ArrayType, is_integer, shape_of
 
 TURNS = 16  # of a loop, at most: what `ENG_UNROLL` writes out
 # Statements of a nest of loops that is written out.
@@ -58,6 +58,6 @@ def _counts(s: n.For) -> bool:
 
 def _places(s: n.Let) -> Sequence[n.Atom]:
     """The indices of an access to a component."""
-    if not shape_of(s.args[0].type):
+    if isinstance(s.args[0].type, ArrayType) or not shape_of(s.args[0].type):
         return ()
     return s.args[1:] if s.op in _READS else s.args[1:-1]

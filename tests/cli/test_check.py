@@ -182,6 +182,22 @@ def test_other_normal_ends(adtool: Any, end: str) -> None:
     assert report["ok"]
 
 
+def test_what_goes_with_the_process_says_nothing(adtool: Any) -> None:
+    """Memory that launches saved in, and a sequence has still, as the interpreter ends."""
+    adtool.script(
+        GOOD
+        + "import sys\nwith wp.ScopedCapture() as c:\n    again = wp.Tape()\n    with again:\n"
+        + "        wp.launch(square, dim=3, inputs=[x], outputs=[y])\n"
+        + "        wp.launch(square, dim=3, inputs=[y], outputs=[y])\n"
+        + "    again.backward(grads={y: wp.ones_like(y)})\n"
+        + "for k in range(600):\n    wp.capture_launch(c.graph)\nsys.exit(1)\n"
+    )
+    done = adtool("check", "script.py")
+    assert done.returncode == 2
+    assert "sys.exit(1)" in done.stderr
+    assert "Exception ignored" not in done.stderr and "Traceback" not in done.stderr
+
+
 def test_settings_of_the_script_do_not_reach_the_checks(adtool: Any) -> None:
     adtool.script(
         "import numpy, warnings\nnumpy.seterr(all='raise')\nwarnings.simplefilter('error')\n"

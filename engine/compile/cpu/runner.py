@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
+import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -138,7 +139,9 @@ class CpuJournal(Journal):
         for mine, state in zip(self._parts, states, strict=True):
             ctypes.memmove(ctypes.byref(state.journal), ctypes.byref(mine.journal), _BUFFER)
 
-    def __del__(self) -> None:
+    def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        if ends():
+            return  # the process does it, and what is called here may be gone
         for p in self._parts:
             release(p)
 
