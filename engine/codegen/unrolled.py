@@ -6,14 +6,14 @@ in memory, where each turn reads and writes it, and no loop over threads becomes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engine.codegen.facts import constant_trips
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, is_integer, shape_of
 
 TURNS = 16  # of a loop, at most: what `ENG_UNROLL` writes out
-# Statements of a nest of loops that is written out.
+# Statements of a nest of loops that is written out, with those of the functions that it calls.
 MOST = 2000
 _READS = ("extract", "extract_row")
 _COMPONENTS = (*_READS, "insert", "insert_row")
@@ -23,16 +23,24 @@ def unrolled(fn: n.Function) -> frozenset[int]:
     """These loops of a function, by identity."""
     if not any(isinstance(s, n.For) for s in n.walk(fn.body)):
         return frozenset()
+    sizes: dict[int, int] = {}
+    for f in n.callees(fn):
+        sizes[id(f)] = _block(f.body, set(), sizes)
     found: set[int] = set()
-    _block(fn.body, found)
+    _block(fn.body, found, sizes)
     return frozenset(found)
 
 
-def _block(block: n.Block, found: set[int]) -> int:
-    """Finds those of a block. How many statements it has with them written out."""
+def _block(block: n.Block, found: set[int], sizes: Mapping[int, int]) -> int:
+    """Finds those of a block. How many statements it has with them written out.
+
+    sizes: of the functions that it calls, by identity.
+    """
     total = 0
     for s in block:
-        inner = sum(_block(b, found) for b in n.blocks_of(s))
+        inner = sum(_block(b, found, sizes) for b in n.blocks_of(s))
+        if isinstance(s, n.Call):
+            inner = sizes[id(s.func)]
         trips = constant_trips(s)
         if isinstance(s, n.For) and trips is not None and 1 <= trips <= TURNS:
             if trips * inner <= MOST and _counts(s):

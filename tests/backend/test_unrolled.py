@@ -155,6 +155,28 @@ def test_which_loops_are() -> None:
     assert loops(others) == [False, False, True, True, True, True]
 
 
+@wp.func
+def long_one(x: float) -> float:
+    for _ in range(3):
+        x = wp.sin(x) * wp.cos(x) + wp.exp(-x)
+    return x
+
+
+@wp.kernel
+def calls(x: wp.array(dtype=float), out: wp.array(dtype=wp.vec4)):
+    i = wp.tid()
+    v = wp.vec4()
+    for k in range(4):
+        v[k] = long_one(x[i])
+    out[i] = v
+
+
+def test_what_is_called_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert loops(calls) == [True]
+    monkeypatch.setattr(module, "MOST", 30)
+    assert loops(calls) == [False]
+
+
 def test_a_nest_is_as_long_as_is_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, _ = product(4, wp.float32)
     inner = len(list(n.walk(lower_kernel(kernel).body)))
