@@ -25,12 +25,13 @@ from engine.lang.structs import StructType
 from engine.lang.types import ArrayType, ScalarType, ValueType, scalar_of, with_scalar
 from engine.lang.values import to_value_type, value_class
 from engine.logger import log_warning
+from engine.runtime.adopted import adopt, known_as
 from engine.runtime.annotation import MAX_DIMS, ElementInfo, array_type, describe, element_info
 from engine.runtime.array import array
 from engine.runtime.device import HOST, get_device, is_device_available
 from engine.runtime.pack import Mismatch
 from engine.runtime.recording import active, bystanders
-from engine.runtime.storage import Storage, adopt, known_as
+from engine.runtime.storage import Storage
 
 __all__ = [
     "Adapter",

@@ -21,10 +21,10 @@ from engine.lang.types import (
 )
 from engine.lang.values import to_value_type, value_class
 from engine.runtime import capsules
+from engine.runtime.adopted import wrap
 from engine.runtime.annotation import MAX_DIMS, element_info
 from engine.runtime.array import array
 from engine.runtime.device import get_cuda_devices
-from engine.runtime.storage import wrap
 
 _CPU, _CUDA, _PINNED = 1, 2, 3  # kinds of devices, by DLPack's numbers; CPUs read pinned memory
 # Codes of types, as DLPack counts.

@@ -9,11 +9,12 @@ from engine.interop import exchange, gradients
 from engine.interop.base import Adapter, InteropError, Memory, Mismatch, compatible, lend, refused
 from engine.lang.types import BY_NAME, ScalarType, scalar_of
 from engine.lang.values import to_value_type, value_class
+from engine.runtime.adopted import adopt
 from engine.runtime.annotation import MAX_DIMS, describe
 from engine.runtime.array import array
 from engine.runtime.descriptors import described
 from engine.runtime.device import HOST, Device, DeviceLike, get_device, is_device_available
-from engine.runtime.storage import Storage, adopt
+from engine.runtime.storage import Storage
 
 if TYPE_CHECKING:
     import torch

@@ -17,13 +17,13 @@ from engine.lang.structs import (
     record_dtype,
 )
 from engine.lang.vectors import Components
+from engine.runtime.adopted import wrap
 from engine.runtime.annotation import describe
 from engine.runtime.array import array
 from engine.runtime.indexed import indexedarray
 from engine.runtime.links import spread
 from engine.runtime.outside import misfit
 from engine.runtime.pack import Mismatch, shown_value
-from engine.runtime.storage import wrap
 
 Split = Callable[[Any], list[Any]]
 

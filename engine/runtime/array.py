@@ -13,6 +13,7 @@ from engine.lang.values import to_element_type, to_value_type
 from engine.lang.vectors import vector_class
 from engine.runtime import cuda_interface, links, reads, transfer, views
 from engine.runtime import data as d
+from engine.runtime.adopted import adopt, known_memory, wrap
 from engine.runtime.annotation import MAX_DIMS, ArrayAnnotation, element_info
 from engine.runtime.base import ArrayBase
 from engine.runtime.device import HOST, Device, DeviceLike, get_device
@@ -20,7 +21,6 @@ from engine.runtime.launch_errors import fail
 from engine.runtime.operators import Operators
 from engine.runtime.placement import SAME
 from engine.runtime.recording import bystanders, graph, reading
-from engine.runtime.storage import adopt, known_memory, wrap
 
 
 class array(ArrayBase, Operators):

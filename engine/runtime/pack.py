@@ -27,6 +27,7 @@ from engine.lang.types import (
 )
 from engine.logger import log_warning
 from engine.runtime import cuda_interface
+from engine.runtime.adopted import adopt, wrap
 from engine.runtime.annotation import describe, element_info
 from engine.runtime.array import array
 from engine.runtime.base import HEADER
@@ -34,7 +35,6 @@ from engine.runtime.device import get_cuda_devices
 from engine.runtime.foreign import Described, plain
 from engine.runtime.mismatch import Mismatch as Mismatch
 from engine.runtime.outside import misfit
-from engine.runtime.storage import adopt, wrap
 
 _CODES = {
     "bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q",

@@ -25,7 +25,7 @@ from engine.lang.strided import byte_range
 from engine.runtime.chunks import LEAST as FEW
 from engine.runtime.chunks import SIZE, Chunk, Copier, FarChunk, Lost
 from engine.runtime.device import HOST, Device, get_cuda_devices
-from engine.runtime.guards import Guard, written
+from engine.runtime.guards import Guard
 from engine.runtime.launch_errors import fail, size_text
 from engine.runtime.neighbours import Neighbours
 
@@ -49,13 +49,8 @@ watchers: list[Callable[[Storage, int, int], None]] = []
 # Bytes of one array that are copied then.
 _WATCHED_BYTES = 64 << 20
 
-# Memory that came from outside, by address, size and whether it may be written: wrappers of one
-# piece of memory share one Storage.
-_external: dict[tuple[int, int, bool], weakref.ref[Storage]] = {}
-# The same, and memory of the engine's own whose address somebody has: wrappers of pieces of one
-# block share one Storage.
-_neighbours = Neighbours()
-_noted = [1 << 12]  # from how many on those that are gone are looked for
+# Memory from outside, and of the engine's own whose address somebody has: see `runtime.adopted`.
+neighbours = Neighbours()
 
 
 def announced() -> bool:
@@ -135,7 +130,7 @@ class Storage:
     def tell_address(self) -> None:
         """Notes that somebody may come back with the address, or one within."""
         if not self.external:
-            _neighbours.add(self)
+            neighbours.add(self)
 
     def _let_go(self) -> None:
         """To be called before user code can change the memory unseen."""
@@ -170,7 +165,7 @@ class Storage:
         self.nbytes = end - self.lo
         self.owner = owner if self.owner is None else (self.owner, owner)
         self._copier = None  # of the memory as it was
-        _neighbours.add(self)
+        neighbours.add(self)
 
     # ---- holds
 
@@ -396,127 +391,3 @@ def allocate(nbytes: int, zero: bool, device: Device, pinned: bool = False) -> S
             "E209", f"out of memory: an array of {size_text(nbytes)} was asked for"
         ) from None
     return Storage(owner, address, nbytes, device)
-
-
-def known_memory(data: NumpyArray) -> bool:
-    """Whether a NumPy array lies in memory that the engine made."""
-    return isinstance(HOST.backend.owner_of(data), Storage)
-
-
-def wrap(data: NumpyArray, immutable: str = "", address: int | None = None) -> Storage:
-    """The storage of a NumPy array's memory: a known one where the memory is known.
-
-    immutable: who takes it to be so, where it does not say so itself. address: of the first
-    element, where that has been asked for.
-    """
-    if data.base is None:
-        return _wrap_own(data, data.__array_interface__["data"][0] if address is None else address)
-    root: Any = data
-    base = root.base
-    while isinstance(base, np.ndarray):
-        root, base = base, base.base
-    writable = data.flags.writeable
-    known = getattr(base, "owner", None)
-    if known is None:  # an array that NumPy has by its interface
-        known = getattr(base, "storage", None)
-        if type(known) is Storage and known.device is HOST and known.writable == writable:
-            return known
-    if (
-        type(known) is Storage and known.writable == writable
-        and known is HOST.backend.owner_of(data)
-    ):  # fmt: skip
-        return known
-    if address is None or root is not data:
-        address = root.__array_interface__["data"][0]
-    lo: int = address
-    nbytes: int = root.nbytes
-    if not root.flags.c_contiguous:
-        lo, hi = byte_range(lo, root.shape, root.strides, root.itemsize)
-        nbytes = hi - lo
-    if not writable and not immutable and type(base) is memoryview:
-        maker = type(base.obj).__module__.partition(".")[0]
-        immutable = "a JAX array" if maker in ("jax", "jaxlib") else ""
-    return adopt(root, lo, nbytes, writable, immutable)
-
-
-def _wrap_own(data: NumpyArray, address: int) -> Storage:
-    """The same for an array that owns its memory, which begins at `address`."""
-    flags = data.flags
-    nbytes: int = data.nbytes
-    if not flags.c_contiguous:
-        lo, hi = byte_range(address, data.shape, data.strides, data.itemsize)
-        nbytes = hi - lo
-    return adopt(data, address, nbytes, flags.writeable)
-
-
-def adopt(
-    owner: object, lo: int, nbytes: int, writable: bool = True, immutable: str = "",
-    device: Device = HOST,
-) -> Storage:  # fmt: skip
-    """The storage of memory that somebody else owns: a known one where it is known.
-
-    owner: what keeps it alive. immutable: who takes it to be so.
-    """
-    if immutable:
-        writable = written()
-    key = (lo, nbytes, writable)
-    held = _external.get(key)
-    found = None if held is None else held()
-    if found is not None and (found.device is not device or not _has(found, lo, nbytes)):
-        found = None
-    if found is None and not immutable:
-        found = _around(owner, lo, nbytes, writable, device)
-        if found is not None:
-            _note(key, found)
-    if found is None:
-        found = Storage(owner, lo, nbytes, device, external=True, writable=writable)
-        if nbytes:
-            _note(key, found)
-            _neighbours.add(found)
-    if immutable and found.guard is None:
-        found.guard = Guard(immutable, None)
-    return found
-
-
-def _has(storage: Storage, lo: int, nbytes: int) -> bool:
-    return storage.lo <= lo and lo + nbytes <= storage.lo + storage.nbytes
-
-
-def _around(
-    owner: object, lo: int, nbytes: int, writable: bool, device: Device
-) -> Storage | None:  # fmt: skip
-    """The storage of a block of which this is a piece; None where there is none.
-
-    Memory that begins or ends elsewhere becomes one block with the largest that it meets.
-    """
-    hi = lo + nbytes
-    met = [
-        s for s in (_neighbours.meeting(lo, hi) if nbytes else ())
-        if s.device is device and s.writable == writable and s.guard is None
-    ]  # fmt: skip
-    if not met:
-        return None
-    found = max(met, key=lambda s: s.nbytes)
-    found.expose_for_ever()  # whoever came with the address has it
-    if not _has(found, lo, nbytes):
-        found.widen(lo, hi, owner)
-    elif found.owner is None:
-        found.owner = owner
-    return found
-
-
-def known_as(storage: Storage, lo: int, nbytes: int) -> None:
-    """Notes that a part of a storage goes to another library, which may give it back as a whole."""
-    if nbytes and storage.owner is not None:  # else it keeps nothing alive
-        key = (lo, nbytes, storage.writable)
-        held = _external.get(key)
-        if held is None or held() is not storage:
-            _note(key, storage)
-
-
-def _note(key: tuple[int, int, bool], storage: Storage) -> None:
-    if len(_external) >= _noted[0]:
-        for k in [k for k, r in list(_external.items()) if r() is None]:
-            _external.pop(k, None)
-        _noted[0] = max(_noted[0], 2 * len(_external))
-    _external[key] = weakref.ref(storage)

@@ -14,11 +14,11 @@ from engine.diagnostics.site import call_span
 from engine.lang.structs import ElementType, StructType
 from engine.lang.types import BFLOAT16, ValueType, is_float, scalar_of, shape_of
 from engine.runtime import capsules
+from engine.runtime.adopted import known_as
 from engine.runtime.annotation import MAX_DIMS, describe
 from engine.runtime.data import shape_from
 from engine.runtime.launch_errors import fail, index_error
 from engine.runtime.placement import SAME, Placed, Reshaped, Sliced, Transposed
-from engine.runtime.storage import known_as
 
 if TYPE_CHECKING:
     from engine.runtime.array import array

@@ -9,7 +9,7 @@ import pytest
 
 import engine as wp
 from engine import config
-from engine.runtime import neighbours, storage
+from engine.runtime import adopted, neighbours, storage
 
 pytestmark = pytest.mark.host("memory of the host is handed in")
 
@@ -221,7 +221,8 @@ def test_what_a_block_became_keeps_its_parts_alive():
 def test_nothing_is_kept_of_memory_that_is_gone(monkeypatch):
     monkeypatch.setattr(neighbours, "_LEAST", 16)
     known = neighbours.Neighbours()
-    monkeypatch.setattr(storage, "_neighbours", known)
+    for module in (adopted, storage):
+        monkeypatch.setattr(module, "neighbours", known)
     for _ in range(500):
         wp.zeros(3).numpy()
     assert len(known._new) <= 16
