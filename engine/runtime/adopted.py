@@ -84,7 +84,7 @@ def adopt(
     found = None if held is None else held()
     if found is not None and (found.device is not device or not _has(found, lo, nbytes)):
         found = None
-    if found is None and not immutable:
+    if found is None and nbytes and not immutable:
         found = _around(owner, lo, nbytes, writable, device)
         if found is not None:
             _note(key, found)
@@ -110,10 +110,9 @@ def _around(
     Memory that begins or ends elsewhere becomes one block with the largest that it meets.
     """
     hi = lo + nbytes
-    met = [
-        s for s in (neighbours.meeting(lo, hi) if nbytes else ())
-        if s.device is device and s.writable == writable and s.guard is None
-    ]  # fmt: skip
+    met = neighbours.meeting(lo, hi)
+    if met:
+        met = [s for s in met if s.device is device and s.writable == writable and s.guard is None]
     if not met:
         return None
     found = max(met, key=lambda s: s.nbytes)

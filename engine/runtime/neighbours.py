@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import weakref
 from bisect import bisect_left
-from threading import Lock
 from typing import TYPE_CHECKING
+
+from engine.locks import Lock
 
 if TYPE_CHECKING:
     from engine.runtime.storage import Storage
+
+    Entry = tuple[int, weakref.ref[Storage]]
 
 _LEAST = 1 << 12  # entries, from which on those that are gone are looked for
 
@@ -17,13 +20,14 @@ class Neighbours:
     """Storages that others may come to know by their addresses; they are not kept alive.
 
     They are sorted by address among those of about one size, so that few have to be looked at,
-    however large some are.
+    however large some are. Each change is one operation on a list, as who is interrupted may ask.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
         # By the number of bits of the size: addresses, and who begins there.
-        self._by: dict[int, tuple[list[int], list[weakref.ref[Storage]]]] = {}
+        self._by: dict[int, list[Entry]] = {}
+        self._all: tuple[tuple[int, list[Entry]], ...] = ()
         self._count = 0
         self._most = _LEAST
         # Those that are to be entered once somebody asks: most never have to be.
@@ -42,50 +46,53 @@ class Neighbours:
 
     def meeting(self, lo: int, hi: int) -> list[Storage]:
         """Who has some byte from address `lo` up to `hi`."""
+        found: list[Storage] = []
         with self._lock:
             new = self._new
             while new:
                 storage = new.pop()()
                 if storage is not None and storage.nbytes:
                     self._enter(storage)
-            found: list[Storage] = []
-            for bits, (starts, who) in self._by.items():
-                k = bisect_left(starts, lo - (1 << bits))
-                while k < len(starts) and starts[k] < hi:
-                    storage = who[k]()
-                    if storage is None or storage.lo != starts[k] or _bits(storage) != bits:
-                        del starts[k], who[k]  # gone, or of another size now
+            for size, entries in self._all:
+                k = bisect_left(entries, (lo - size,))
+                while k < len(entries) and entries[k][0] < hi:
+                    at, who = entries[k]
+                    storage = who()
+                    if (
+                        storage is None
+                        or storage.lo != at
+                        or not size >> 1 <= storage.nbytes < size
+                    ):
+                        del entries[k]  # gone, or of another size now
                         self._count -= 1
                         continue
-                    if storage.lo + storage.nbytes > lo and storage not in found:
+                    if at + storage.nbytes > lo and storage not in found:
                         found.append(storage)
                     k += 1
-            return found
+        return found
 
     def _enter(self, storage: Storage) -> None:
-        starts, who = self._by.setdefault(_bits(storage), ([], []))
-        k = bisect_left(starts, storage.lo)
-        while k < len(starts) and starts[k] == storage.lo:
-            known = who[k]()
+        bits = storage.nbytes.bit_length()
+        entries = self._by.get(bits)
+        if entries is None:
+            entries = self._by[bits] = []
+            self._all = tuple((1 << n, some) for n, some in self._by.items())
+        k, new = bisect_left(entries, (storage.lo,)), (storage.lo, weakref.ref(storage))
+        while k < len(entries) and entries[k][0] == storage.lo:
+            known = entries[k][1]()
             if known is storage:
                 return
             if known is None:
-                who[k] = weakref.ref(storage)
+                entries[k] = new
                 return
             k += 1
-        starts.insert(k, storage.lo)
-        who.insert(k, weakref.ref(storage))
+        entries.insert(k, new)
         self._count += 1
         if self._count >= self._most:
             self._forget()
 
     def _forget(self) -> None:
-        for starts, who in self._by.values():
-            alive = [k for k, r in enumerate(who) if r() is not None]
-            starts[:], who[:] = [starts[k] for k in alive], [who[k] for k in alive]
-        self._count = sum(len(starts) for starts, _ in self._by.values())
+        for entries in self._by.values():
+            entries[:] = [e for e in entries if e[1]() is not None]
+        self._count = sum(map(len, self._by.values()))
         self._most = max(_LEAST, 2 * self._count)
-
-
-def _bits(storage: Storage) -> int:
-    return storage.nbytes.bit_length()
