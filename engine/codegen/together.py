@@ -79,7 +79,7 @@ def together(fn: n.Function, facts: Mapping[int, Facts]) -> Together | None:
         return None
     cut = _Cut(fn, ways)
     cut.block(fn.body, 0, False)
-    if not cut.worth or by_rows(fn, ways.varying):
+    if not cut.worth or cut.copies or by_rows(fn, ways.varying):
         return None
     return cut.finished()
 
@@ -153,6 +153,14 @@ def has_effect(block: Sequence[n.Stmt]) -> bool:
 def _waits(s: n.Stmt) -> bool:
     """Whether there is something in it that lanes do together."""
     return any(isinstance(x, (n.Push, n.Pop, n.Reserve, n.Return)) for x in n.walk((s,)))
+
+
+def _by_number(s: n.Stmt) -> bool:
+    """Whether it is about one component of a value, which one is not known before."""
+    if not isinstance(s, n.Let) or s.op not in ("extract", "insert", "extract_row", "insert_row"):
+        return False
+    where = s.args[1:] if s.op.startswith("extract") else s.args[1:-1]
+    return not all(isinstance(a, n.Const) for a in where)
 
 
 class _Ways:
@@ -277,18 +285,20 @@ class _Cut:
         self.later: list[n.Stmt] = []  # effects after the open segment
         self.parts: list[Part] = []
         self.worth = False
+        self.copies = False  # values are copied for one component, in each turn of a loop
+        self.depth = 0
 
     def block(self, block: n.Block, depth: int, long: bool) -> None:
         """Cuts a block. depth: loops around it. long: one of them is worth it."""
-        outer = self.open, self.later, self.parts
-        self.open, self.later, self.parts = [], [], []
+        outer = self.open, self.later, self.parts, self.depth
+        self.open, self.later, self.parts, self.depth = [], [], [], depth
         for s in block:
             self.stmt(s, depth, long)
         self.flush()
         if long and any(isinstance(p, Segment) for p in self.parts):
             self.worth = True
         self.out.parts[id(block)] = tuple(self.parts)
-        self.open, self.later, self.parts = outer
+        self.open, self.later, self.parts, self.depth = outer
 
     def flush(self) -> None:
         if self.open:
@@ -304,6 +314,7 @@ class _Cut:
 
     def segment(self, stmts: n.Block) -> None:
         self.parts.append(Segment(self.segments, stmts))
+        self.copies |= self.depth > 0 and any(map(_by_number, stmts))
         for s in n.walk(stmts):
             for a in (*n.defs_of(s), *n.uses_of(s)):
                 self.note(a, self.segments)
