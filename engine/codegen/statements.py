@@ -15,7 +15,6 @@ from engine.codegen.literals import literal
 from engine.codegen.outline import Outline, Piece, outline
 from engine.codegen.scopes import Declarations, declarations
 from engine.codegen.spelling import array_type, identifier, index_name, local, template
-from engine.codegen.unrolled import unrolled
 from engine.codegen.winners import NONE, fights_of
 from engine.diagnostics import Span
 from engine.ir import nodes as n
@@ -95,8 +94,6 @@ class Body:
         self.even = even_sums(fn) if even else frozenset()
         self.fights = fights_of(fn) if emitter.dialect.cuda else NONE
         self.sure = sure_pushes(fn)
-        plain = self.cut is None and not emitter.dialect.cuda and not emitter.fn.watch
-        self.unrolled = unrolled(fn) if plain else frozenset()
         self.out: list[str] = []
         # What stands before the function: its frame and its pieces.
         self.before: list[str] = []
@@ -391,8 +388,6 @@ class Body:
         if unit and s.var not in self.decls.hoisted:
             assert isinstance(s.step, n.Const)
             test, go = ("<", "++") if s.step.value == 1 else (">", "--")
-            if id(s) in self.unrolled:
-                self.line("ENG_UNROLL")
             self.looped(f"for ({t} {var} = {start}; {var} {test} {stop}; {go}{var}) {{", s.body)
             return
         r = f"{var}_range"

@@ -20,7 +20,6 @@ from engine.classes import dataclass
 from engine.codegen.facts import Facts, constant_trips
 from engine.codegen.outline import weight
 from engine.codegen.rows import TURNS, by_rows
-from engine.codegen.unrolled import unrolled
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, Type, scalar_of
 
@@ -150,11 +149,6 @@ def has_effect(block: Sequence[n.Stmt]) -> bool:
     )
 
 
-def _waits(s: n.Stmt) -> bool:
-    """Whether there is something in it that lanes do together."""
-    return any(isinstance(x, (n.Push, n.Pop, n.Reserve, n.Return)) for x in n.walk((s,)))
-
-
 def _by_number(s: n.Stmt) -> bool:
     """Whether it is about one component of a value, which one is not known before."""
     if not isinstance(s, n.Let) or s.op not in ("extract", "insert", "extract_row", "insert_row"):
@@ -170,10 +164,7 @@ class _Ways:
         self.fn = fn
         self.last = facts.axes - 1
         self.varying: set[n.Var] = set()
-        # Conditionals and loops (by identity) that lanes go alone. Where loops are written out, a
-        # lane has its values in registers.
-        loops = unrolled(fn)
-        self.apart = {id(s) for s in n.walk(fn.body) if id(s) in loops and not _waits(s)}
+        self.apart: set[int] = set()  # conditionals and loops (by identity) that lanes go alone
         self.votes: set[int] = set()
         self.stacks: set[int] = set()
         self.agreed: dict[n.Var, frozenset[object]] = {}

@@ -1,4 +1,4 @@
-"""Loops through a local vector or matrix: the compiler writes them out, and nothing else changes.
+"""Loops through a local vector or matrix, forward and backward.
 
 The oracle is NumPy with float64, whose gradients are written down; values are small integers, of
 which every sum and product is exact.
@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.codegen import unrolled as module
-from engine.codegen.unrolled import TURNS, unrolled
+from engine.codegen import cpp
 from engine.frontend import lower_kernel
-from engine.ir import nodes as n
 from tests.parts import cut
 
 pytestmark = pytest.mark.host("loops of the host's compiler")
+TURNS = 16
 LENGTHS = (1, 7, 8, 9, TURNS, TURNS + 1)
 SIZES = (0, 1, 37, 1000)
 
@@ -120,67 +119,7 @@ def test_matrices(rows: int, strided: bool) -> None:
         np.testing.assert_array_equal(gradient, seed @ turned + turned @ seed)
 
 
-def loops(kernel: Any) -> list[bool]:
-    """Of each loop of a kernel, whether it is written out."""
-    fn = lower_kernel(kernel)
-    found = unrolled(fn)
-    return [id(s) in found for s in n.walk(fn.body) if isinstance(s, n.For)]
-
-
-@wp.kernel
-def others(x: wp.array2d(dtype=float), m: wp.array(dtype=wp.mat33), many: int):
-    i = wp.tid()
-    v = wp.vec3()
-    for k in range(3):  # of an array
-        x[i, k] = x[i, k] + v[0]
-    for k in range(many):  # as many turns as somebody says
-        v[k] = x[i, k]
-    for k in range(3):
-        for j in range(2):
-            v[j + k * 0] = x[i, k]
-    for j in range(3):
-        w = m[i][j]
-        x[i, j] = w[0]
-    for j in range(0, 4, 2):
-        row = j / 2
-        v[row] = 1.0
-    x[i, 0] = v[0]
-
-
-def test_which_loops_are() -> None:
-    assert loops(mirrored(TURNS, wp.float32)) == [True, True]
-    assert loops(mirrored(TURNS + 1, wp.float32)) == [False, False]
-    assert loops(bounded(5, wp.float32)) == [False, False, False]
-    assert loops(product(4, wp.float32)[0]) == [True, True, True]
-    assert loops(others) == [False, False, True, True, True, True]
-
-
-@wp.func
-def long_one(x: float) -> float:
-    for _ in range(3):
-        x = wp.sin(x) * wp.cos(x) + wp.exp(-x)
-    return x
-
-
-@wp.kernel
-def calls(x: wp.array(dtype=float), out: wp.array(dtype=wp.vec4)):
-    i = wp.tid()
-    v = wp.vec4()
-    for k in range(4):
-        v[k] = long_one(x[i])
-    out[i] = v
-
-
-def test_what_is_called_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert loops(calls) == [True]
-    monkeypatch.setattr(module, "MOST", 30)
-    assert loops(calls) == [False]
-
-
-def test_a_nest_is_as_long_as_is_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel, _ = product(4, wp.float32)
-    inner = len(list(n.walk(lower_kernel(kernel).body)))
-    monkeypatch.setattr(module, "MOST", 4 * inner)
-    assert loops(kernel) == [False, False, True]
-    monkeypatch.setattr(module, "MOST", 0)
-    assert loops(kernel) == [False, False, False]
+def test_blocks_of_threads_do_not_copy_vectors_for_one_component() -> None:
+    """What a block keeps is of all its threads: all components would be moved in each turn."""
+    for kernel in (mirrored(TURNS, wp.float32), bounded(5, wp.float32)):
+        assert "run_lanes" not in cpp.emit(lower_kernel(kernel), "s")
