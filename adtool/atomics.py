@@ -73,17 +73,14 @@ def _meant(store: ast.Assign, above: list[ast.AST], tree: ast.Module) -> tuple[s
     if not kind or any(name in _parts(value) for name in names):
         return "", set()
     element = target.value if part else target
-    if isinstance(element, ast.Subscript) and _reads(value, ast.unparse(element.value)):
-        return "", set()  # what other threads add to would still be read
+    if isinstance(element, ast.Subscript):
+        array = f"{ast.unparse(element.value)}["
+        if any(words.startswith(array) for words in _parts(value)):
+            return "", set()  # what other threads add to would still be read
     if part:
         return _part_update(target, kind, value, above, tree), lines
     assert isinstance(target, ast.Subscript)
     return _atomic(tree, kind, target, value), lines
-
-
-def _reads(value: ast.expr, array: str) -> bool:
-    found = (x for x in ast.walk(value) if isinstance(x, ast.Subscript))
-    return any(ast.unparse(x.value) == array for x in found)
 
 
 def _atomic(tree: ast.Module, kind: str, target: ast.Subscript, value: ast.expr) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.ir import nodes as n
+from engine.ir.rewrite import map_stmt
 
 
 def in_place(fn: n.Function) -> n.Function:
@@ -23,12 +24,8 @@ def in_place(fn: n.Function) -> n.Function:
 
 
 def _block(block: n.Block) -> n.Block:
-    nested = tuple(_nested(s) if s.NESTED else s for s in block)
+    nested = tuple(map_stmt(s, None, _block) if s.NESTED else s for s in block)
     return _Chains(nested).rewritten()
-
-
-def _nested(s: n.Stmt) -> n.Stmt:
-    return replace(s, **{name: _block(getattr(s, name)) for name in s.NESTED})  # type: ignore[type-var]
 
 
 class _Chains:
@@ -65,16 +62,16 @@ class _Chains:
             out += self.instead.get(k, (s,))
         return tuple(out)
 
-    def insert(self, v: n.Atom) -> n.Let | None:
-        """The insert that made a value in this block."""
+    def maker(self, v: n.Atom, op: str) -> n.Let | None:
+        """The operation that made a value in this block, if it is that one."""
         s = self.block[self.made[v]] if isinstance(v, n.Var) and v in self.made else None
-        return s if isinstance(s, n.Let) and s.op == "insert" else None
+        return s if isinstance(s, n.Let) and s.op == op else None
 
     def look(self, end: int, last: n.Set) -> None:
         """Rewrites the chain that a variable is set to, if it is one and may be."""
         links: list[n.Let] = []
         value: n.Atom = last.value
-        while (s := self.insert(value)) is not None:
+        while (s := self.maker(value, "insert")) is not None:
             links.append(s)
             value = s.args[0]
         links.reverse()
@@ -101,12 +98,8 @@ class _Chains:
         """Whether a value is that of x where the chain begins."""
         if value == x:
             return True
-        s = (
-            self.block[self.made[value]]
-            if isinstance(value, n.Var) and value in self.made
-            else None
-        )
-        return isinstance(s, n.Let) and s.op == "copy" and s.args[0] == x
+        s = self.maker(value, "copy")
+        return s is not None and s.args[0] == x
 
     def is_alone(self, x: n.Var, first: int, end: int, value: n.Atom) -> bool:
         """Whether nothing else reads or changes x from where its value was taken to the end."""

@@ -119,7 +119,17 @@ def test_matrices(rows: int, strided: bool) -> None:
         np.testing.assert_array_equal(gradient, seed @ turned + turned @ seed)
 
 
+@wp.kernel
+def numbers_alone(x: wp.array(dtype=float), many: int, out: wp.array(dtype=float)):
+    i = wp.tid()
+    s = x[i]
+    for _ in range(many):
+        s += wp.sin(s)
+    out[i] = s
+
+
 def test_blocks_of_threads_do_not_copy_vectors_for_one_component() -> None:
     """What a block keeps is of all its threads: all components would be moved in each turn."""
+    assert "run_lanes" in cpp.emit(lower_kernel(numbers_alone), "s")
     for kernel in (mirrored(TURNS, wp.float32), bounded(5, wp.float32)):
         assert "run_lanes" not in cpp.emit(lower_kernel(kernel), "s")
