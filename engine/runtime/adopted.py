@@ -37,10 +37,6 @@ def wrap(data: NumpyArray, immutable: str = "", address: int | None = None) -> S
         root, base = base, base.base
     writable = data.flags.writeable
     known = getattr(base, "owner", None)
-    if known is None:  # an array that NumPy has by its interface
-        known = getattr(base, "storage", None)
-        if type(known) is Storage and known.device is HOST and known.writable == writable:
-            return known
     if (
         type(known) is Storage and known.writable == writable
         and known is HOST.backend.owner_of(data)
