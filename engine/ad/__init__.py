@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from engine.ad.tangent import tangent
     from engine.ad.threads import clashes
     from engine.ad.unassigned import watched
+    from engine.ad.unroll import unroll, write_out
     from engine.ad.watch import watch
 
 # Programs whose kernels were compiled before need none of them.
@@ -56,6 +57,7 @@ _late(
         "engine.ad.tangent": "tangent",
         "engine.ad.threads": "clashes",
         "engine.ad.unassigned": "watched",
+        "engine.ad.unroll": "unroll write_out",
         "engine.ad.watch": "watch",
     },
 )
@@ -67,5 +69,5 @@ __all__ = [
     "read_params", "record",
     "replay_read_params", "replay_written_params", "replayed_params", "reuse", "reverse", "routes",
     "Late", "late", "steering", "stops",
-    "tangent", "watch", "watched", "written_params",
+    "tangent", "unroll", "watch", "watched", "write_out", "written_params",
 ]  # fmt: skip

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from engine.ir import nodes as n
 from engine.ir.builder import const
-from engine.lang.types import MatrixType, scalar_of, shape_of
+from engine.lang.types import INT32, MatrixType, ValueType, scalar_of, shape_of
 
-_STEPS = 64  # how many replaced components are looked through
+_STEPS = 1024  # how many replaced components are looked through
+
+
+def places(t: ValueType) -> list[tuple[n.Const, ...]]:
+    """The indices of all components of a vector or matrix, row by row."""
+    return [tuple(n.Const(k, INT32) for k in at) for at in np.ndindex(*shape_of(t))]
 
 
 def component(args: Sequence[n.Atom], made: Mapping[n.Var, n.Let]) -> n.Atom | None:

@@ -208,5 +208,9 @@ def prepare(fn: n.Function) -> n.Function:
     body, _ = structure(fn, names)
     body = inline(body, names)
     out = replace(fn, body=body, mirrored=any(f.mirrored for f in n.callees(fn)))
-    out = remove_dead(propagate(out))
-    return replace(out, body=_number(out.body, names))
+    return numbered(remove_dead(propagate(out)))
+
+
+def numbered(fn: n.Function) -> n.Function:
+    """The kernel with its reads numbered, in the order of its text."""
+    return replace(fn, body=_number(fn.body, Names(names_in(fn))))

@@ -27,6 +27,7 @@ from engine.ad.activity import active
 from engine.ad.adjoint_rules import AdjointRules
 from engine.ad.checkpoints import pop, push, slots_of
 from engine.ad.cleanup import propagate, remove_dead
+from engine.ad.gathered import gathered
 from engine.ad.in_place import in_place
 from engine.ad.kept import KeptAdjoints
 from engine.ad.prepare import has_native_replay, read_params
@@ -374,7 +375,7 @@ def _build(
         adjoints=tuple((name, a.name) for name, a in adjoints.items()),
         mirrored=True,
     )
-    out = remove_dead(in_place(remove_dead(propagate(out))))
+    out = remove_dead(gathered(in_place(remove_dead(propagate(out)))))
     live = {s.stack for s in n.walk(out.body) if isinstance(s, n.Push)}
     nested = {k: max(cp.saved_bytes(x, live) for x in stacks)
               for k, stacks in forward.nested.items()}  # fmt: skip

@@ -202,7 +202,9 @@ class Variants:
                 _check_size(self.ir)
                 marked = ad.keep(self.ir)
                 same = marked is self.ir
-                self._reversible = self.prepared if same else _checked(ad.prepare(marked))
+                prepared = self.prepared if same else _checked(ad.prepare(marked))
+                out = ad.unroll(prepared)
+                self._reversible = out if out is prepared else _checked(out)
             return self._reversible
 
     def stops(self, wrt: frozenset[str]) -> tuple[Function, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.ad.threads import Access, collect
 from engine.ad.threads.affine import Axis, Form, Need, Value
+from engine.ad.unroll import write_out
 from engine.codegen import cpp
 from engine.codegen.facts import facts_of
 from engine.codegen.loops import Loops
@@ -20,8 +21,21 @@ HALO = 16  # elements between those of one thread, which get copied too
 _MOST = 2**31 - 65536  # threads along an axis, which entry points see to (`eng::fits`)
 
 
+def written(fn: n.Function) -> n.Function:
+    """A kernel as its text is made of: short loops through local values are written out.
+
+    Adjoints are as they are (`engine.ad.reverse` begins with what is written out), and so is
+    what is watched, whose places have numbers.
+    """
+    if fn.watch or fn.adjoints:
+        return fn
+    out = write_out(fn)
+    return fn if is_large(out) else out
+
+
 def text(fn: n.Function, symbol: str, lines: bool = False) -> str:
     """The C++ text of a kernel. See `engine.codegen.cpp.emit`."""
+    fn = written(fn)
     return cpp.emit(fn, symbol, lines, loops_of(fn))
 
 
