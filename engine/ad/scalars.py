@@ -98,10 +98,10 @@ class _Apart:
             given = tuple(self.steady(b, self.atom(b, a, env)) for a in s.args)
             self.parts[s.dst] = given if s.op == "construct" else given * len(places(s.dst.type))  # type: ignore[arg-type]
             return True
-        if s.op == "extract" and not self.is_apart(s.args[0]):
-            return self.taken(s, env)
-        if s.op not in ("extract", "insert", "copy") or not self.is_apart(s.args[0]):
+        if s.op not in ("extract", "insert", "copy") or computed(indices(s)):
             return False
+        if not self.is_apart(s.args[0]):
+            return s.op == "extract" and self.taken(s, env)
         parts = self.components(b, s.args[0], env)
         if s.op == "copy":
             self.parts[s.dst] = parts
@@ -116,7 +116,7 @@ class _Apart:
 
     def taken(self, s: n.Let, env: _Env) -> bool:
         """A component of a value that stays whole. True if it was taken before."""
-        if computed(indices(s)) or _may_change(s.args[0]):
+        if _may_change(s.args[0]):
             return False
         key = s.args[0], _flat(s)
         if key in env:

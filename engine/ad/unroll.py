@@ -28,7 +28,7 @@ from engine.ir.sites import computed, indices, lengths
 from engine.lang.types import ScalarType, ValueType
 
 # Turns of a loop, and statements of all loops of a function, that are written out at most.
-TURNS, MOST = 64, 2_000
+TURNS, MOST = 64, 10_000
 # Operations on whole numbers whose value is found here where their operands are constants.
 _FOLDED = frozenset((
     "add", "sub", "mul", "neg", "min", "max", "mod", "floordiv", "cast", "copy", "wrap_index",
@@ -279,8 +279,8 @@ def _is_whole(a: n.Atom) -> bool:
 
 def _folded(s: n.Let, args: tuple[n.Atom, ...]) -> n.Const | None:
     """The constant that an operation on whole numbers is equal to."""
-    known = [a for a in args if isinstance(a, n.Const)]
-    if s.op not in _FOLDED or len(known) < len(args) or not all(map(_is_whole, (s.dst, *known))):
+    known = [a for a in args if isinstance(a, n.Const) and _is_whole(a)]
+    if s.op not in _FOLDED or len(known) < len(args) or not _is_whole(s.dst):
         return None
     if s.op in ("mod", "floordiv") and not known[1].value:
         return None

@@ -13,7 +13,6 @@ from dataclasses import field
 from engine.classes import dataclass
 from engine.codegen.facts import SAVES
 from engine.ir import nodes as n
-from engine.ir.sites import computed, indices
 from engine.lang.types import ArrayType, shape_of
 
 # Scalar operations: of a function that is cut, and of a piece.
@@ -47,7 +46,7 @@ def weight(block: n.Block) -> int:
 
 def _own_weight(s: n.Stmt) -> int:
     out = 1
-    if isinstance(s, n.Let) and s.op == "extract" and not computed(indices(s)):
+    if isinstance(s, n.Let) and s.op == "extract":
         return out
     for a in (*n.defs_of(s), *n.uses_of(s)):
         if not isinstance(a.type, ArrayType) and (shape := shape_of(a.type)):

@@ -29,8 +29,7 @@ def written(fn: n.Function) -> n.Function:
     """
     if fn.watch or fn.adjoints:
         return fn
-    out = write_out(fn)
-    return fn if is_large(out) else out
+    return write_out(fn)
 
 
 def text(fn: n.Function, symbol: str, lines: bool = False) -> str:
