@@ -39,3 +39,10 @@ def edges(size: int) -> tuple[Floats, Floats]:
     a[:, 0] += 2.0
     b[:, 1] += 2.0
     return a, b
+
+
+def systems(size: int) -> tuple[Floats, Floats]:
+    """Symmetric positive definite matrices of 6 rows, and right-hand sides."""
+    half = values(36 * size, 6).reshape(-1, 6, 6)
+    a = half @ half.transpose(0, 2, 1) + 3.0 * np.eye(6, dtype=np.float32)
+    return a, values(6 * size, 7).reshape(-1, 6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.case import Array, Case, Ready
-from benchmarks.data import edges, springs, values
+from benchmarks.data import edges, springs, systems, values
 from benchmarks.targets import Target, faster, times
 
 
@@ -84,6 +84,15 @@ def make_cross(wp: Any, kernels: Any, size: int) -> Ready:
     return taped(wp, kernels.unit_normal, size, [a, b], n, [a, b], seed)
 
 
+def make_solve(wp: Any, kernels: Any, size: int) -> Ready:
+    """Loops through local values: Cholesky's factors of a matrix in each thread, and a solution."""
+    given, right = systems(size)
+    a = wp.array(given, dtype=wp.spatial_matrix, requires_grad=True)
+    b = wp.array(right, dtype=wp.spatial_vector, requires_grad=True)
+    x = wp.zeros(size, dtype=wp.spatial_vector, requires_grad=True)
+    return taped(wp, kernels.solve, size, [a, b], x, [a, b])
+
+
 def make_looped_sine(wp: Any, kernels: Any, size: int) -> Ready:
     """A dynamic loop that carries a value through a nonlinear function."""
     x = wp.array(values(size), dtype=float, requires_grad=True)
@@ -152,6 +161,10 @@ KERNELS = [
     Case(
         "cross", "`normalize(cross)`, vec3", 1_000_000, 10_000, make_cross, (9, 21),
         targets=_both(3, 3),
+    ),
+    Case(
+        "solve", "6x6 Cholesky and solution, in each thread", 100_000, 1_000, make_solve, (48, 96),
+        note="warp's gradient is not the derivative; torch: a batch, by LAPACK",
     ),
     Case(
         "sum", "sum of squares by one atomic", 10_000_000, 100_000, make_sum_of_squares, (1, 3),

@@ -111,6 +111,35 @@ def unit_normal(a: wp.array(dtype=wp.vec3), b: wp.array(dtype=wp.vec3), n: wp.ar
 
 
 @wp.kernel
+def solve(
+    a: wp.array(dtype=wp.spatial_matrix),
+    b: wp.array(dtype=wp.spatial_vector),
+    x: wp.array(dtype=wp.spatial_vector),
+):
+    n = wp.tid()
+    m = a[n]
+    u = b[n]
+    for j in range(6):
+        for k in range(j):
+            m[j, j] -= m[j, k] * m[j, k]
+        m[j, j] = wp.sqrt(m[j, j])
+        for i in range(j + 1, 6):
+            for k in range(j):
+                m[i, j] -= m[i, k] * m[j, k]
+            m[i, j] = m[i, j] / m[j, j]
+    for i in range(6):
+        for k in range(i):
+            u[i] -= m[i, k] * u[k]
+        u[i] = u[i] / m[i, i]
+    for r in range(6):
+        i = 5 - r
+        for k in range(i + 1, 6):
+            u[i] -= m[k, i] * u[k]
+        u[i] = u[i] / m[i, i]
+    x[n] = u
+
+
+@wp.kernel
 def misfit(w: wp.array(dtype=float), target: wp.array(dtype=float), loss: wp.array(dtype=float)):
     i = wp.tid()
     d = w[i] - target[i]

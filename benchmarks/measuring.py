@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -53,12 +54,15 @@ def take_turns(
 
 
 def relative_gap(a: list[list[float]], b: list[list[float]]) -> float:
-    """Largest difference of two result summaries, relative to the sums of magnitudes."""
+    """Largest difference of two result summaries, relative to the sums of magnitudes.
+
+    1, as of results that have nothing in common, where one is not finite.
+    """
     gaps = [
         max(abs(x[0] - y[0]), abs(x[1] - y[1])) / max(x[1], y[1], 1e-30)
         for x, y in zip(a, b, strict=False)
     ]
-    return max(gaps, default=0.0)
+    return max((g if math.isfinite(g) else 1.0 for g in gaps), default=0.0)
 
 
 class Row:

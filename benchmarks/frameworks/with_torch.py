@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from benchmarks.case import Ready
-from benchmarks.data import CAPTURED, PARTICLES, edges, springs, values
+from benchmarks.data import CAPTURED, PARTICLES, edges, springs, systems, values
 from benchmarks.frameworks import Rows
 from benchmarks.place import ON_GPU
 
@@ -115,6 +115,13 @@ def _cross(size: int) -> Ready:
     return _ready(normal, list(edges(size)), values(3 * size, 5).reshape(-1, 3))
 
 
+def _solve(size: int) -> Ready:
+    def solution(a: Any, b: Any) -> Any:
+        return torch.cholesky_solve(b[:, :, None], torch.linalg.cholesky(a))[:, :, 0]
+
+    return _ready(solution, list(systems(size)))
+
+
 def _sum(size: int) -> Ready:
     return _ready(lambda x: (x * x).sum(), [values(size)])
 
@@ -188,6 +195,7 @@ def rows() -> Rows:
     return captured | {
         "launch": _tiny, "saxpy": _saxpy, "elementwise": _elementwise, "nbody": _nbody,
         "stencil": _stencil, "springs": _springs, "loop": _loop, "cross": _cross, "sum": _sum,
+        "solve": _solve,
         "maximum": _maximum, "iteration": _iteration, "trajectory": _trajectory,
         "gradcheck": _gradcheck,
     }  # fmt: skip

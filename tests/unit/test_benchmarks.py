@@ -16,7 +16,7 @@ from benchmarks.__main__ import main
 from benchmarks.cases import CASES
 from benchmarks.gpu.cases import GPU_CASES, SIZES
 from benchmarks.gpu.testing import counts
-from benchmarks.measuring import Plan, measure, spread
+from benchmarks.measuring import ALIKE, Plan, measure, relative_gap, spread
 from benchmarks.page import markdown
 from benchmarks.peers import Failure, Peer, placeless
 from benchmarks.recording import Recording
@@ -190,6 +190,13 @@ def test_what_the_scatter_decides_is_marked() -> None:
 def test_peers_count_as_peers_but_loops_by_hand_do_not() -> None:
     behind = slower_than(row_of(engine=2.0, warp=3.0, jax=1.0, **{"c++": 0.5}))
     assert [v.target for v in behind] == ["1x jax"]
+
+
+def test_what_is_not_finite_differs() -> None:
+    nan = float("nan")
+    assert relative_gap([[1.0, 2.0]], [[1.0, 2.0]]) == 0
+    assert relative_gap([[1.0, 2.0], [1.0, 2.0]], [[nan, nan], [1.0, 2.0]]) == 1 > ALIKE
+    assert relative_gap([[1.0, 2.0], [1.0, 2.0]], [[1.0, 2.0], [nan, nan]]) == 1
 
 
 def test_targets_name_passes_that_there_are() -> None:

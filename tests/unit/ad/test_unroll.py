@@ -43,7 +43,7 @@ def swaps(a: wp.array(dtype=V4), out: wp.array(dtype=V4)):  # type: ignore[valid
 @wp.kernel
 def counted(a: wp.array(dtype=float), out: wp.array(dtype=float)):
     v = V4()
-    k = int(0)
+    k = 0
     for i in range(4):
         v[k] = a[i]
         k += 1
