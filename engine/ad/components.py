@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.ir import nodes as n
 from engine.ir.builder import const
-from engine.lang.types import INT32, MatrixType, ValueType, scalar_of, shape_of
+from engine.lang.types import INT32, ArrayType, MatrixType, ValueType, scalar_of, shape_of
 
 _STEPS = 1024  # how many replaced components are looked through
 
@@ -25,7 +25,10 @@ def component(args: Sequence[n.Atom], made: Mapping[n.Var, n.Let]) -> n.Atom | N
     """
     x, *index = args
     at = [i.value for i in index if isinstance(i, n.Const)]
-    known = len(at) == len(index)
+    assert not isinstance(x.type, ArrayType)
+    sizes = shape_of(x.type)
+    inside = all(isinstance(k, int) and 0 <= k < size for k, size in zip(at, sizes, strict=False))
+    known = len(at) == len(index) and inside
     for _ in range(_STEPS):
         if isinstance(x, n.Const):
             return _of_constant(x, at if known else None)

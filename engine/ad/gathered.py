@@ -13,13 +13,13 @@ from dataclasses import replace
 from engine.ad.components import component, places
 from engine.ir import nodes as n
 from engine.ir.rewrite import rewrite
-from engine.ir.sites import computed, indices
+from engine.ir.sites import placed
 
 
 def gathered(fn: n.Function) -> n.Function:
     """The function with such chains of two or more replaced, where every component is known."""
     made = {s.dst: s for s in n.walk(fn.body) if isinstance(s, n.Let)}
-    chains = {v for v, s in made.items() if s.op == "insert" and not computed(indices(s))}
+    chains = {v for v, s in made.items() if s.op == "insert" and placed(s)}
     # How often values are used, and which are used as more than the next one's beginning.
     used: Counter[n.Atom] = Counter()
     ends: set[n.Atom] = set()

@@ -17,7 +17,7 @@ from engine.diagnostics import UNKNOWN
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names
 from engine.ir.rewrite import map_stmt, names_in
-from engine.ir.sites import computed, indices
+from engine.ir.sites import indices, placed
 from engine.lang.types import scalar_of, shape_of
 
 
@@ -25,7 +25,7 @@ def scalars(fn: n.Function, wanted: Iterable[n.Var]) -> n.Function:
     """The function with those of some variables taken apart whose components have known places."""
     whole: set[n.Atom] = set()
     for s in n.walk(fn.body):
-        if isinstance(s, n.Let) and (computed(indices(s)) or s.op.endswith("_row")):
+        if isinstance(s, n.Let) and (s.op.endswith("_row") or not placed(s)):
             whole.update(s.args)
         elif not isinstance(s, n.Set):
             whole.update(n.defs_of(s))
@@ -51,7 +51,8 @@ class _Apart:
     def __init__(self, names: Names, variables: Mapping[n.Var, tuple[n.Var, ...]]) -> None:
         self.names = names
         self.variables = variables
-        self.parts: dict[n.Var, _Parts] = {}  # of temporaries that are not put together
+        self.parts: dict[n.Var, _Parts] = {}  # of temporaries
+        self.together: set[n.Var] = set()  # temporaries with parts that are there all the same
         self.same: dict[n.Var, n.Atom] = {}  # temporaries that are a component
 
     def block(self, block: n.Block, env: _Env) -> n.Block:
@@ -93,12 +94,15 @@ class _Apart:
                 env.pop(part, None)
 
     def let(self, b: Builder, s: n.Let, env: _Env) -> bool:
-        """Takes an operation apart. True if nothing of it is left."""
+        """Takes an operation apart. True if it is done with."""
         if s.op in ("construct", "fill"):
             given = tuple(self.steady(b, self.atom(b, a, env)) for a in s.args)
-            self.parts[s.dst] = given if s.op == "construct" else given * len(places(s.dst.type))  # type: ignore[arg-type]
+            count = len(places(s.dst.type))  # type: ignore[arg-type]
+            self.parts[s.dst] = given if s.op == "construct" else given * count
+            self.together.add(s.dst)
+            b.add(replace(s, args=given))
             return True
-        if s.op not in ("extract", "insert", "copy") or computed(indices(s)):
+        if s.op not in ("extract", "insert", "copy") or not placed(s):
             return False
         if not self.is_apart(s.args[0]):
             return s.op == "extract" and self.taken(s, env)
@@ -160,7 +164,7 @@ class _Apart:
             return a
         if a in self.same:
             return self.same[a]
-        if a in self.parts or a in self.variables:
+        if (a in self.parts and a not in self.together) or a in self.variables:
             return b.op("construct", *self.components(b, a, env), result=a.type, base=a.name)
         return a
 

@@ -24,7 +24,7 @@ from engine.ir import nodes as n
 from engine.ir.builder import Names
 from engine.ir.ops import OPS
 from engine.ir.rewrite import Rewriter, map_stmt, names_in
-from engine.ir.sites import computed, indices, lengths
+from engine.ir.sites import computed, indices, placed
 from engine.lang.types import ScalarType, ValueType
 
 # Turns of a loop, and statements of all loops of a function, that are written out at most.
@@ -171,7 +171,7 @@ class _Unroller:
                 if found is not None:
                     env[s.dst] = found
                     return ()
-                self.look(self.nest, s, env)
+                self.look(self.nest, s, args)
             s = self.copied(s, env)
         for v in n.defs_of(s):
             if v.mutable:
@@ -189,17 +189,12 @@ class _Unroller:
             known[v] = v if v.mutable else env[v]
         return map_stmt(s, lambda a: known.get(a, a), lambda b: b)
 
-    def look(self, nest: _Nest, s: n.Let, env: _Env) -> None:
-        """Looks at a component that is read or replaced: its place has to be known."""
-        index = indices(s)
-        if not index:
-            return
-        sizes = lengths(s.args[0].type, index)
-        for a, size in zip((_at(a, env) for a in index), sizes, strict=True):
-            if not (isinstance(a, n.Const) and isinstance(a.value, int) and 0 <= a.value < size):
-                raise _Kept
-        value = s.args[0]
-        if computed(index) and isinstance(value, n.Var) and value not in env:
+    def look(self, nest: _Nest, s: n.Let, args: tuple[n.Atom, ...]) -> None:
+        """Looks at an operation whose operands are known: components have to have a place."""
+        if not placed(replace(s, args=args)):
+            raise _Kept
+        value = s.args[0] if computed(indices(s)) else None
+        if isinstance(value, n.Var) and args[0] == value:  # it comes from outside of the loops
             nest.values.add(value)
 
     def branch(self, s: n.If, env: _Env) -> Iterable[n.Stmt]:

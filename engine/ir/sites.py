@@ -51,6 +51,15 @@ def computed(index: tuple[n.Atom, ...]) -> bool:
     return any(isinstance(a, n.Var) for a in index)
 
 
+def placed(s: n.Let) -> bool:
+    """Whether the components that an operation names are known, and there."""
+    index = indices(s)
+    return not index or all(
+        isinstance(a, n.Const) and isinstance(a.value, int) and 0 <= a.value < size
+        for a, size in zip(index, lengths(s.args[0].type, index), strict=True)
+    )
+
+
 def lengths(t: Type, index: tuple[n.Atom, ...]) -> tuple[int, ...]:
     """What indices into a vector or matrix have to keep below."""
     assert not isinstance(t, ArrayType)

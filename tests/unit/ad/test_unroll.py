@@ -186,3 +186,29 @@ def test_watched_kernels_are_as_written(capfd: pytest.CaptureFixture[str]) -> No
     with pytest.raises(EngineError, match=r"component \[4\] of `v`"):
         wp.launch(kernel, dim=1, inputs=[a, 6], outputs=[out], device="cpu")
         wp.synchronize()
+
+
+@wp.func
+def at(v: V4, k: wp.uint32):  # type: ignore[valid-type]
+    return v[k]
+
+
+@wp.kernel
+def nowhere(a: wp.array(dtype=float), out: wp.array(dtype=float)):
+    v = V4(a[0], a[1], a[2], a[3])
+    w = V4()
+    for i in range(4):
+        w[i] = a[i] * a[i]
+        if a[i] > 1.0e9:
+            out[1] = at(w, wp.uint32(4)) + at(v, wp.uint32(4))
+    out[0] = w[1] + v[2]
+
+
+def test_a_constant_place_outside_that_is_never_named() -> None:
+    x = wp.array([1.0, 2.0, 3.0, 4.0], dtype=float, requires_grad=True)
+    out = wp.zeros(2, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(nowhere, dim=1, inputs=[x], outputs=[out])
+    tape.backward(grads={out: wp.array([1.0, 0.0], dtype=float)})
+    assert out.numpy().tolist() == [7.0, 0.0]
+    assert x.grad.numpy().tolist() == [0.0, 4.0, 1.0, 0.0]
