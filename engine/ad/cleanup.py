@@ -1,7 +1,7 @@
 """Copy and constant propagation, and removal of dead code, on structured IR.
 
-Both work on functions without break, continue and return. They are what lets the
-other passes emit code without caring about its economy.
+Both work on functions without break and continue. They are what lets the other passes
+emit code without caring about its economy.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class _Dead:
 
     def has_effect(self, block: n.Block) -> bool:
         for s in n.walk(block):
-            if s.EFFECT:
+            if s.EFFECT or s.LEAVES:
                 return True
             if isinstance(s, n.Push) and s.stack in self.stacks:
                 return True

@@ -7,6 +7,7 @@ keep them in registers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -19,6 +20,25 @@ from engine.ir.builder import Builder, Names
 from engine.ir.rewrite import map_stmt, names_in
 from engine.ir.sites import indices, placed
 from engine.lang.types import scalar_of, shape_of
+
+# Components that are taken of a variable, and put together again, as a whole, at most.
+MOST = 2_000
+
+
+def heavy(block: n.Block) -> set[n.Atom]:
+    """Variables that are used and set as a whole too often to be taken apart."""
+    root: dict[n.Atom, n.Var] = {v: v for v in n.set_in(block) if shape_of(v.type)}  # type: ignore[arg-type]
+    whole: Counter[n.Var] = Counter()
+    for s in n.walk(block):
+        if isinstance(s, n.Let) and s.op in ("copy", "insert") and s.args[0] in root:
+            root[s.dst] = root[s.args[0]]
+        elif isinstance(s, n.Set) and s.dst in root:
+            if root.get(s.value) != s.dst:
+                whole[s.dst] += 1
+                whole.update(root[a] for a in (s.value,) if a in root)
+        elif not (isinstance(s, n.Let) and s.op == "extract"):
+            whole.update(root[a] for a in n.uses_of(s) if a in root)
+    return {v for v, times in whole.items() if times * len(places(v.type)) > MOST}  # type: ignore[arg-type]
 
 
 def scalars(fn: n.Function, wanted: Iterable[n.Var]) -> n.Function:

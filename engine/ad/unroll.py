@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.ad.cleanup import propagate, remove_dead
 from engine.ad.prepare import numbered
-from engine.ad.scalars import scalars
+from engine.ad.scalars import heavy, scalars
 from engine.ad.structure import known_trips
 from engine.classes import dataclass
 from engine.ir import nodes as n
@@ -29,6 +29,7 @@ from engine.lang.types import ScalarType, ValueType
 
 # Turns of a loop, and statements of all loops of a function, that are written out at most.
 TURNS, MOST = 64, 10_000
+LONG = 64  # bytes of a value that is long
 # Operations on whole numbers whose value is found here where their operands are constants.
 _FOLDED = frozenset((
     "add", "sub", "mul", "neg", "min", "max", "mod", "floordiv", "cast", "copy", "wrap_index",
@@ -68,9 +69,8 @@ def _unrolled(fn: n.Function, most: int = MOST) -> n.Function:
     while True:
         unroller = _Unroller(Names(names_in(fn)), most, banned)
         body = unroller.block(fn.body, {})
-        # A loop is written out for nothing where others have its values in memory all the same.
-        fixed = _in_memory(body)
-        vain = {loop for loop, values in unroller.done.items() if values and values <= fixed}
+        fixed = _in_memory(body) | heavy(body)
+        vain = {loop for loop, values in unroller.done.items() if _in_vain(values, fixed)}
         if not vain:
             break
         banned |= vain
@@ -103,6 +103,15 @@ def _leaves(block: n.Block) -> bool:
         if any(_leaves(b) for b in n.blocks_of(s)):
             return True
     return False
+
+
+def _in_vain(values: set[n.Var], fixed: set[n.Atom]) -> bool:
+    """Whether a loop is written out for nothing, as its values are in memory all the same.
+
+    Of long ones, the reverse sweep would keep a copy for each turn.
+    """
+    left = values & fixed
+    return bool(left) and (left == values or any(v.type.size > LONG for v in left))  # type: ignore[union-attr]
 
 
 def _in_memory(block: n.Block) -> set[n.Atom]:

@@ -33,6 +33,29 @@ def turned(a: V4):
             return r
     return r
 
+@wp.func
+def found(a: V4, many: int):
+    s = F(0.0)
+    for i in range(4):
+        s += a[i]
+    for k in range(many):
+        if s * F(k) > F(1.0):
+            return k
+    return -1
+
+
+@wp.func
+def clipped(a: V4, many: int):
+    k = int(0)
+    w = V4()
+    for i in range(4):
+        w[i] = a[3 - i] * F(0.5)
+    while k < many + 2:
+        if w[k % 4] > F(0.25):
+            return w
+        k += 1
+    return V4(w[0], w[1], F(0.0), F(1.0))
+
 """
 THREADS, WIDTH = 3, 4
 
@@ -85,6 +108,8 @@ class _Writer:
         if kind < 0.8:
             return f"mix({r.choice('vwx')}, {r.randrange(3)})"
         if kind < 0.85:
+            if r.random() < 0.4:
+                return f"F(found({r.choice('vwx')}, d + {r.randrange(4)})) * F(0.25)"
             return f"wp.dot(v, {r.choice('wx')}) * F(0.0625)"
         if kind < 0.9 and self.counters:
             return f"F({r.choice(self.counters)[0]}) * F(0.1)"
@@ -122,9 +147,9 @@ class _Writer:
             self.block(depth + 1, left - 1)
             if r.random() < 0.3:
                 self.say(depth + 1, "c += 1")
-            if r.random() < 0.04:
+            if r.random() < 0.06:
                 self.say(depth + 1, f"if {self.cond()}:")
-                self.say(depth + 2, r.choice(["break", "continue"]))
+                self.say(depth + 2, r.choice(["break", "continue", "return"]))
                 self.say(depth + 1, f"s = {self.number()}")
             self.counters.pop()
         elif left and kind < 0.4:
@@ -154,6 +179,10 @@ class _Writer:
         elif kind < 0.96:
             op = r.choice(["+=", "="])
             self.say(depth, f"out[t, {self.index(4)}] {op} {self.number()}")
+        elif kind < 0.97:
+            self.say(depth, "for q in range(d + 1):")
+            self.say(depth + 1, f"if {self.part()} * F(q) > F(1.0):")
+            self.say(depth + 2, "return")
         else:
             self.say(depth, f"s += a[t, {self.index(4)}] * p[{self.index(4)}]")
 
@@ -162,7 +191,8 @@ class _Writer:
             self.stmt(depth, left)
 
 
-WHOLE = ("w", "x * F(0.5)", "V4(#)", "V4(s, #, F(1.0), v[0])", "(v + w) * F(0.5)", "turned(x)")
+WHOLE = ("w", "x * F(0.5)", "V4(#)", "V4(s, #, F(1.0), v[0])", "(v + w) * F(0.5)", "turned(x)",
+         "clipped(w, d)")  # fmt: skip
 PARAMETERS = "a: wp.array2d(dtype=F), p: wp.array(dtype=F), d: int, out: wp.array2d(dtype=F)"
 
 
