@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.ad.cleanup import propagate, remove_dead
-from engine.ad.prepare import numbered
+from engine.ad.prepare import inline, inlined_size, numbered
 from engine.ad.scalars import heavy, scalars
 from engine.ad.structure import known_trips
 from engine.classes import dataclass
@@ -52,14 +52,53 @@ def write_out(fn: n.Function, most: int = MOST) -> n.Function:
 
 
 class _WriteOut(Rewriter):
+    """Functions that change become a part of what calls them, where that is not much: compilers
+    leave long ones calls, and run no threads together then.
+    """
+
     custom = False
 
     def __init__(self, most: int) -> None:
         super().__init__()
         self.most = most
+        self.changed: set[int] = set()  # functions, by identity
+        self.within: list[_Room] = []
 
     def change(self, fn: n.Function) -> n.Function:
-        return _unrolled(super().change(fn), self.most)
+        self.within.append(_Room(Names(names_in(fn))))
+        out = super().change(fn)
+        self.within.pop()
+        out = _unrolled(out, self.most)
+        if out is not fn:
+            self.changed.add(id(out))
+        return out
+
+    def stmt(self, s: n.Stmt) -> n.Stmt | Iterable[n.Stmt]:
+        if not isinstance(s, n.Call) or id(s.func) not in self.changed or not _is_plain(s.func):
+            return s
+        room = self.within[-1]
+        size = inlined_size(s.func)
+        if size > room.left:
+            return s
+        room.left -= size
+        return inline((s,), room.names)
+
+
+@dataclass
+class _Room:
+    """What may still become a part of a function, in statements."""
+
+    names: Names
+    left: int = 1_000
+
+
+def _is_plain(fn: n.Function) -> bool:
+    """Whether a function and what it calls end with a return, and are all that is run."""
+    return all(
+        f.grad is None and f.replay is None and f.native is None and f.kept is None
+        and not any(s.LEAVES or isinstance(s, n.Message) for s in n.walk(f.body[:-1]))
+        for f in (fn, *n.callees(fn))
+    )  # fmt: skip
 
 
 def _unrolled(fn: n.Function, most: int = MOST) -> n.Function:

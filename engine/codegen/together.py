@@ -26,7 +26,7 @@ from engine.lang.types import ArrayType, Type, scalar_of
 # Lanes of a block, and bytes of what they keep beside each other: the cache has to hold it.
 WIDTHS, KEPT = (64, 32, 16), 24 << 10
 # Scalar operations of a kernel beyond which it is compiled one way only.
-MOST = 400
+MOST = 512
 _WIDE = 64  # bytes of the largest value that a lane may keep
 
 
@@ -74,7 +74,7 @@ def together(fn: n.Function, facts: Mapping[int, Facts]) -> Together | None:
     if not _suits(fn, facts) or not all(_bounded(fn)):
         return None
     ways = _Ways(fn, facts[id(fn)])
-    if not ways.found():
+    if not ways.found() or any(_size(v.type) > _WIDE for v in ways.varying):
         return None
     cut = _Cut(fn, ways)
     cut.block(fn.body, 0, False)
@@ -106,8 +106,6 @@ def _suits(fn: n.Function, facts: Mapping[int, Facts]) -> bool:
             if s.kind not in ("add", "sub") or s.dst is not None:
                 return False
             adds += 1
-        if any(_size(v.type) > _WIDE for v in n.defs_of(s)):
-            return False
     # Sums are part of an array's value, and a launch has one, in whatever form it runs. Lanes
     # would add in another order, but for a single sum outside of loops.
     if fn.adjoints or adds == 0:

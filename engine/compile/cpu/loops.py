@@ -10,7 +10,7 @@ from engine.ad.unroll import write_out
 from engine.codegen import cpp
 from engine.codegen.facts import facts_of
 from engine.codegen.loops import Loops
-from engine.codegen.outline import is_large
+from engine.codegen.outline import is_large, weight_of
 from engine.codegen.sums import STEP, Place, even
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, is_float, is_integer, scalar_of
@@ -25,11 +25,14 @@ def written(fn: n.Function) -> n.Function:
     """A kernel as its text is made of: short loops through local values are written out.
 
     Adjoints are as they are (`engine.ad.reverse` begins with what is written out), and so is
-    what is watched, whose places have numbers.
+    what is watched, whose places have numbers. What would become so long that compilers see less
+    in it than in its loops stays, too.
     """
     if fn.watch or fn.adjoints:
         return fn
-    return write_out(fn)
+    out = write_out(fn)
+    grows = weight_of(out) > 2 * weight_of(fn)
+    return fn if grows and is_large(out) and not is_large(fn) else out
 
 
 def text(fn: n.Function, symbol: str, lines: bool = False) -> str:
