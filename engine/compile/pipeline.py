@@ -22,7 +22,7 @@ from engine.compile.remembered import Answers, Damaged, Remembered, form_of
 from engine.compile.remembered import Form as Kept
 from engine.compile.threads import Threads
 from engine.diagnostics import CompilerError, Diagnostic, EngineError
-from engine.lang.types import ArrayType, ScalarType
+from engine.lang.types import ArrayType
 from engine.locks import Lock
 from engine.logger import log_warning
 
@@ -37,7 +37,6 @@ Asked = TypeVar("Asked", bound=Hashable)
 Found = TypeVar("Found")
 # Operations of a kernel with its calls expanded: from here its derivative takes minutes; the most.
 LONG, MOST = 30_000, 200_000
-SHARED = 20  # sums of an adjoint that compilers are not to see one by one, from here on
 
 # One lock for all compilation: passes are pure, so this only keeps work from being done twice.
 _lock = Lock()
@@ -205,33 +204,13 @@ class Variants:
                 same = marked is self.ir
                 prepared = self.prepared if same else _checked(ad.prepare(marked))
                 out = ad.unroll(prepared)
-                if out is prepared or self._is_better_rolled(prepared, out):
-                    self._reversible = prepared
-                else:
-                    self._reversible = _checked(out)
+                if out is not prepared:
+                    from engine.compile.rolled import better_rolled
+
+                    if better_rolled(prepared, out, self.differentiable, self.journaled()):
+                        out = prepared
+                self._reversible = out if out is prepared else _checked(out)
             return self._reversible
-
-    def _is_better_rolled(self, rolled: Function, written: Function) -> bool:
-        """Whether the adjoint should keep loops that could be written out.
-
-        Adjoints that are large are compiled without what makes many sums into shared elements
-        fast. Where loops keep them small, and save no vectors, they are the faster ones.
-        """
-        from engine.codegen.outline import is_large
-        from engine.ir import nodes as n
-
-        def adjoint(fn: Function) -> Function:
-            return ad.reverse(fn, self.differentiable, self.journaled()).fn
-
-        if sum(isinstance(s, n.Load) for s in n.walk(written.body)) <= SHARED:
-            return False
-        long = adjoint(written)
-        sums = sum(isinstance(s, n.Atomic) for s in n.walk(long.body))
-        if sums <= SHARED or not is_large(long):
-            return False
-        short = adjoint(rolled)
-        saved = (s.value.type for s in n.walk(short.body) if isinstance(s, n.Push))
-        return not is_large(short) and all(isinstance(t, ScalarType) for t in saved)
 
     def stops(self, wrt: frozenset[str]) -> tuple[Function, ...]:
         """Native functions at which gradients of `wrt` end, for want of an adjoint."""

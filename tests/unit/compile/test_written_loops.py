@@ -17,6 +17,7 @@ from tests.unit.ad.kernels import statements
 
 pytestmark = pytest.mark.host("loops of the host's compiler")
 V8 = wp.types.vector(8, float)
+V24 = wp.types.vector(24, float)
 V16 = wp.types.vector(16, float)
 M88 = wp.types.matrix((8, 8), float)
 
@@ -40,6 +41,19 @@ def layers(x: wp.array(dtype=V16), w: wp.array3d(dtype=float), out: wp.array2d(d
         g[i] = wp.tanh(s)
     for i in range(16):
         out[t, i] = g[i]
+
+
+@wp.kernel
+def own(x: wp.array2d(dtype=float), out: wp.array(dtype=float)):
+    """The largest step of 24 numbers, which each thread has for itself."""
+    t = wp.tid()
+    v = V24()
+    for i in range(24):
+        v[i] = x[t, i]
+    best = float(0.0)
+    for i in range(23):
+        best = wp.max(best, v[i + 1] - v[i])
+    out[t] = best
 
 
 @wp.func
@@ -109,6 +123,13 @@ def test_sums_of_shared_elements_stay_in_loops() -> None:
     v = Variants(layers.ir)
     assert v.reversible is v.prepared and loops(ad.unroll(v.prepared)) == 0
     assert written(layers.ir) is layers.ir and is_large(ad.write_out(layers.ir))
+
+
+def test_elements_of_the_thread_itself_are_no_such_sums() -> None:
+    v = Variants(own.ir)
+    assert loops(v.reversible) == 0
+    adjoint = v.adjoint_ir(frozenset(("x", "out")), frozenset()).fn
+    assert len(statements(adjoint, n.Atomic)) == 24
 
 
 @pytest.mark.parametrize("rows", [4, 12])

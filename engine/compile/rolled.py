@@ -1,0 +1,40 @@
+"""Whether the adjoint of a kernel should keep loops that could be written out."""
+
+from __future__ import annotations
+
+import engine.ad as ad
+from engine.codegen.outline import is_large
+from engine.ir import nodes as n
+
+# Sums into elements of several threads that an adjoint may do one by one.
+SHARED = 20
+LONG = 64  # bytes of a value that is long
+
+
+def better_rolled(
+    rolled: n.Function, written: n.Function, wrt: frozenset[str], journaled: frozenset[str]
+) -> bool:
+    """Of a prepared kernel, and its form with loops written out.
+
+    Loops over what threads share (weights, a neighbourhood) are sums in the adjoint, which are fast
+    together: they are kept, unless they make the adjoint large or save long values each turn.
+    """
+    if sum(isinstance(s, n.Load) for s in n.walk(written.body)) <= SHARED:
+        return False
+    if _shared(ad.reverse(written, wrt, journaled).fn) <= SHARED:
+        return False
+    short = ad.reverse(rolled, wrt, journaled).fn
+    saved = [s.value.type for s in n.walk(short.body) if isinstance(s, n.Push)]
+    return not is_large(short) and all(t.size <= LONG for t in saved)  # type: ignore[union-attr]
+
+
+def _shared(fn: n.Function) -> int:
+    """How many sums are not into an element that is named by the thread's own coordinates."""
+    own = {s.dst: s for s in n.walk(fn.body) if isinstance(s, n.Let) and s.op in ("tid", "thread")}
+    axes = {s.args[:1] for s in own.values()}
+    found = 0
+    for s in n.walk(fn.body):
+        if isinstance(s, n.Atomic):
+            named = {own[a].args[:1] for a in s.index if isinstance(a, n.Var) and a in own}
+            found += not named or not named >= axes
+    return found
