@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
+from engine.ad.components import places
 from engine.ad.extremum import replaced
 from engine.ad.kept import KeptAdjoints
 from engine.ad.mute import Muted
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, E, Names, const
 from engine.ir.ops import OPS, Elementwise, NoDerivative
-from engine.lang.types import INT32, ArrayType, Type, is_float, scalar_of, shape_of
+from engine.lang.types import ArrayType, is_float, scalar_of
 
 
 class AdjointRules:
@@ -147,7 +146,7 @@ class AdjointRules:
         """
         assert s.dst is not None
         zero = const(0, scalar_of(s.value.type))
-        for at in _components(s.value.type):
+        for at in places(s.value.type):
             path = (*s.path, *at)
             value = b.op("extract", s.value, *at) if at else s.value
             before = b.op("extract", s.dst, *at) if at else s.dst
@@ -223,9 +222,3 @@ class AdjointRules:
         for a, v in zip(s.args, varied, strict=True):
             if v:
                 self.add(b, a, next(moved))
-
-
-def _components(t: Type) -> list[tuple[n.Const, ...]]:
-    """The component paths of a value; the empty path of a scalar."""
-    assert not isinstance(t, ArrayType)
-    return [tuple(n.Const(i, INT32) for i in at) for at in np.ndindex(*shape_of(t))]

@@ -6,7 +6,9 @@ emit code without caring about its economy.
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from dataclasses import replace
+from typing import Any
 
 from engine.ad.components import component
 from engine.ir import nodes as n
@@ -57,6 +59,12 @@ def _fold(op: str, args: tuple[n.Atom, ...]) -> n.Atom | None:
     elif op == "lnot" and isinstance(args[0], n.Const):
         return n.Const(not args[0].value, args[0].type)
     return None
+
+
+def forget(env: MutableMapping[Any, n.Atom], block: n.Block) -> None:
+    """Forgets what is known of the variables that a block changes."""
+    for v in n.set_in(block):
+        env.pop(v, None)
 
 
 class _Propagate:
@@ -132,12 +140,10 @@ class _Propagate:
     def loop(self, s: n.For | n.While, env: Env, out: list[n.Stmt]) -> None:
         if isinstance(s, n.For):
             start, stop, step = (self.atom(a, env) for a in (s.start, s.stop, s.step))
-            for v in n.set_in(s.body):
-                env.pop(v, None)
+            forget(env, s.body)
             out.append(n.For(s.var, start, stop, step, self.block(s.body, dict(env)), s.span))
             return
-        for v in n.set_in((*s.test, *s.body)):
-            env.pop(v, None)
+        forget(env, (*s.test, *s.body))
         # Facts from the test stay in the test: a body may not use its temporaries, since
         # the reverse sweep runs the body again without it.
         inner = dict(env)

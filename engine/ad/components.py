@@ -8,13 +8,14 @@ import numpy as np
 
 from engine.ir import nodes as n
 from engine.ir.builder import const
-from engine.lang.types import INT32, ArrayType, MatrixType, ValueType, scalar_of, shape_of
+from engine.lang.types import INT32, ArrayType, MatrixType, Type, scalar_of, shape_of
 
 _STEPS = 1024  # how many replaced components are looked through
 
 
-def places(t: ValueType) -> list[tuple[n.Const, ...]]:
-    """The indices of all components of a vector or matrix, row by row."""
+def places(t: Type) -> list[tuple[n.Const, ...]]:
+    """The indices of all components of a value, row by row; the empty path of a scalar."""
+    assert not isinstance(t, ArrayType)
     return [tuple(n.Const(k, INT32) for k in at) for at in np.ndindex(*shape_of(t))]
 
 

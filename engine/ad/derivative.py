@@ -13,6 +13,7 @@ from dataclasses import replace
 from engine.ad import tangent_rules as rules
 from engine.ad.activity import active
 from engine.ad.cleanup import propagate, remove_dead
+from engine.ad.components import places
 from engine.ad.prepare import inline
 from engine.ad.reverse import backward_code
 from engine.ad.silence import silent
@@ -85,7 +86,7 @@ def _by_tangents(f: n.Function) -> n.Block:
             continue
         one = const(1, scalar_of(p.type))
         parts: list[n.Atom] = []
-        for at in rules.components(p.type):
+        for at in places(p.type):
             unit = b.op("insert", rules.zero(p.type), *at, one) if at else one
             dsts = tuple(b.temp(t) for t in moved.results)
             b.add(n.Call(dsts, moved, (*f.params, unit), f.span))

@@ -35,7 +35,7 @@ def gathered(fn: n.Function) -> n.Function:
         before = s.args[0]
         if before not in chains or used[before] > 1:
             return s
-        parts = [component((s.dst, *at), made) for at in places(s.dst.type)]  # type: ignore[arg-type]
+        parts = [component((s.dst, *at), made) for at in places(s.dst.type)]
         known = tuple(p for p in parts if p is not None)
         return n.Let(s.dst, "construct", known, s.span) if len(known) == len(parts) else s
 

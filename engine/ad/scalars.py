@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engine.ad.cleanup import forget
 from engine.ad.components import places
 from engine.diagnostics import UNKNOWN
 from engine.ir import nodes as n
@@ -38,7 +39,7 @@ def heavy(block: n.Block) -> set[n.Atom]:
                 whole.update(root[a] for a in (s.value,) if a in root)
         elif not (isinstance(s, n.Let) and s.op == "extract"):
             whole.update(root[a] for a in n.uses_of(s) if a in root)
-    return {v for v, times in whole.items() if times * len(places(v.type)) > MOST}  # type: ignore[arg-type]
+    return {v for v, times in whole.items() if times * len(places(v.type)) > MOST}
 
 
 def scalars(fn: n.Function, wanted: Iterable[n.Var]) -> n.Function:
@@ -85,7 +86,7 @@ class _Apart:
     def stmt(self, b: Builder, s: n.Stmt, env: _Env) -> None:
         if isinstance(s, n.If):
             then, orelse = self.block(s.then, dict(env)), self.block(s.orelse, dict(env))
-            _forget(env, (*then, *orelse))
+            forget(env, (*then, *orelse))
             b.add(n.If(self.atom(b, s.cond, env), then, orelse, s.span))
         elif isinstance(s, n.For):
             self.forget(env, s.body)
@@ -117,7 +118,7 @@ class _Apart:
         """Takes an operation apart. True if it is done with."""
         if s.op in ("construct", "fill"):
             given = tuple(self.steady(b, self.atom(b, a, env)) for a in s.args)
-            count = len(places(s.dst.type))  # type: ignore[arg-type]
+            count = len(places(s.dst.type))
             self.parts[s.dst] = given if s.op == "construct" else given * count
             self.together.add(s.dst)
             b.add(replace(s, args=given))
@@ -167,7 +168,7 @@ class _Apart:
             return self.parts[a]
         if a in self.variables:
             return tuple(self.present(b, v, env) for v in self.variables[a])
-        return tuple(b.op("extract", a, *at) for at in places(a.type))  # type: ignore[arg-type]
+        return tuple(b.op("extract", a, *at) for at in places(a.type))
 
     def present(self, b: Builder, v: n.Var, env: _Env) -> n.Atom:
         """What one of the variables holds now."""
@@ -187,11 +188,6 @@ class _Apart:
         if (a in self.parts and a not in self.together) or a in self.variables:
             return b.op("construct", *self.components(b, a, env), result=a.type, base=a.name)
         return a
-
-
-def _forget(env: _Env, block: n.Block) -> None:
-    for v in n.set_in(block):
-        env.pop(v, None)
 
 
 def _may_change(a: n.Atom) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from engine.ad.components import places
 from engine.ad.extremum import replaced
 from engine.ad.mute import Muted
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, E, const
 from engine.ir.ops import OPS, Elementwise, NoDerivative, Op
-from engine.lang.types import INT32, ArrayType, Type, VectorType, is_float, scalar_of, shape_of
+from engine.lang.types import ArrayType, Type, VectorType, is_float, scalar_of, shape_of
 
 Maybe = n.Atom | None  # a tangent; None is zero
 
@@ -86,19 +85,12 @@ def inner(b: Builder, x: n.Atom, y: n.Atom) -> n.Var:
         return b.op("mul", x, y)
     if isinstance(x.type, VectorType) and x.type.tag == "transform":  # has no `dot` of its own
         first, *rest = (
-            b.op("mul", b.op("extract", x, *at), b.op("extract", y, *at))
-            for at in components(x.type)
+            b.op("mul", b.op("extract", x, *at), b.op("extract", y, *at)) for at in places(x.type)
         )
         for term in rest:
             first = b.op("add", first, term)
         return first
     return b.op("dot" if isinstance(x.type, VectorType) else "ddot", x, y)
-
-
-def components(t: Type) -> list[tuple[n.Const, ...]]:
-    """The component paths of a value; the empty path of a scalar."""
-    assert not isinstance(t, ArrayType)
-    return [tuple(n.Const(i, INT32) for i in at) for at in np.ndindex(*shape_of(t))]
 
 
 def extremum(b: Builder, s: n.Atomic, tan: n.Var, moved: Maybe) -> None:
@@ -109,7 +101,7 @@ def extremum(b: Builder, s: n.Atomic, tan: n.Var, moved: Maybe) -> None:
     """
     assert s.dst is not None
     part = scalar_of(s.value.type)
-    for at in components(s.value.type):
+    for at in places(s.value.type):
         value = b.op("extract", s.value, *at) if at else s.value
         before = b.op("extract", s.dst, *at) if at else s.dst
         took = replaced(b, s, value, before)
@@ -151,7 +143,7 @@ def custom(b: Builder, s: n.Call, tangents: Sequence[Maybe]) -> list[Maybe]:
         if not is_float(d.type) or all(t is None for t in inputs):
             out.append(None)
             continue
-        rows = [_row(b, s, grad, k, at, inputs) for at in components(d.type)]
+        rows = [_row(b, s, grad, k, at, inputs) for at in places(d.type)]
         whole = b.op("construct", *rows, result=d.type) if shape_of(d.type) else rows[0]  # type: ignore[arg-type]
         out.append(whole)
     return out

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.ad.cleanup import propagate, remove_dead
+from engine.ad.cleanup import forget, propagate, remove_dead
 from engine.ad.prepare import inline, inlined_size, numbered
 from engine.ad.scalars import heavy, scalars
 from engine.ad.structure import known_trips
@@ -197,7 +197,7 @@ class _Unroller:
             return self.branch(s, env)
         if isinstance(s, n.While):
             self.count()
-            _forget(env, (*s.test, *s.body))
+            forget(env, (*s.test, *s.body))
             inner = dict(env)
             test = self.block(s.test, inner)
             return [n.While(test, _at(s.cond, inner), self.block(s.body, dict(env)), s.span)]
@@ -251,7 +251,7 @@ class _Unroller:
             return self.block(s.then if cond.value else s.orelse, env)
         self.count()
         then, orelse = self.block(s.then, dict(env)), self.block(s.orelse, dict(env))
-        _forget(env, (*s.then, *s.orelse))
+        forget(env, (*s.then, *s.orelse))
         return [n.If(cond, then, orelse, s.span)]
 
     def loop(self, s: n.For, env: _Env) -> Iterable[n.Stmt]:
@@ -266,7 +266,7 @@ class _Unroller:
                 pass
             else:
                 self.left, self.done[id(s)] = self.nest.left, self.nest.values
-                _forget(env, s.body)
+                forget(env, s.body)
                 env.update((v, a) for v, a in inner.items() if v.mutable)
                 return out
             finally:
@@ -297,7 +297,7 @@ class _Unroller:
 
     def as_it_is(self, s: n.For, env: _Env) -> n.Stmt:
         self.count()
-        _forget(env, s.body)
+        forget(env, s.body)
         inner = dict(env)
         if self.nest is not None:
             inner[s.var] = n.Var(self.names.fresh(s.var.name), s.var.type)
@@ -309,11 +309,6 @@ class _Unroller:
 
 def _at(a: n.Atom, env: _Env) -> n.Atom:
     return env.get(a, a) if isinstance(a, n.Var) else a
-
-
-def _forget(env: _Env, block: n.Block) -> None:
-    for v in n.set_in(block):
-        env.pop(v, None)
 
 
 def _is_whole(a: n.Atom) -> bool:

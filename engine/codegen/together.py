@@ -21,6 +21,7 @@ from engine.codegen.facts import Facts, constant_trips
 from engine.codegen.outline import weight
 from engine.codegen.rows import TURNS, by_rows
 from engine.ir import nodes as n
+from engine.ir.sites import computed, indices
 from engine.lang.types import ArrayType, Type, scalar_of
 
 # Lanes of a block, and bytes of what they keep beside each other: the cache has to hold it.
@@ -149,10 +150,7 @@ def has_effect(block: Sequence[n.Stmt]) -> bool:
 
 def _by_number(s: n.Stmt) -> bool:
     """Whether it is about one component of a value, which one is not known before."""
-    if not isinstance(s, n.Let) or s.op not in ("extract", "insert", "extract_row", "insert_row"):
-        return False
-    where = s.args[1:] if s.op.startswith("extract") else s.args[1:-1]
-    return not all(isinstance(a, n.Const) for a in where)
+    return isinstance(s, n.Let) and computed(indices(s))
 
 
 class _Ways:
