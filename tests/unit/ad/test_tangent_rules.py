@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import engine.builtins  # noqa: F401  (its operations)
 from engine.ad import tangent_rules
 from engine.ad.components import places
 from engine.ir import nodes as n
