@@ -37,6 +37,20 @@ def _number(name: str) -> int:
     return int(text or 0)
 
 
+def _native_after() -> int:
+    """What `native_after` is at first: $ENGINE_NATIVE_AFTER, an integer from -1 on, else 200."""
+    text = os.environ.get("ENGINE_NATIVE_AFTER", "").strip()
+    if not text:
+        return 200
+    if text != "-1" and not text.isdecimal():
+        warnings.warn(
+            f"$ENGINE_NATIVE_AFTER is {text!r}, not a number from -1 on: it is ignored",
+            stacklevel=2,
+        )
+        return 200
+    return int(text)
+
+
 # ---- devices
 
 # Where arrays and launches go that name no device.
@@ -52,6 +66,12 @@ num_threads: int = _number("ENGINE_NUM_THREADS")
 # the other, or in one block (docs/cuda.md says what that costs), and gradients are not refused.
 # The module option of this name says it for the kernels of a module, on GPUs.
 deterministic: bool | DeterministicMode | None = None
+
+# After how many launches of one kernel and grid compiled code takes over Python's share of them:
+# whole launches, what tapes record of them, backward passes. Results are the same bits. 0: from
+# the second launch on, and the program waits until that code is there. -1: never.
+# $ENGINE_NATIVE_AFTER is what it is at first.
+native_after: int = _native_after()
 
 # ---- compilation
 

@@ -12,12 +12,10 @@ def install() -> None:
     import ctypes
 
     import engine as wp
-    from engine.compile.cpu import brief, launcher, runner
-    from engine.runtime import execute
+    from engine.compile.cpu import launcher, runner
 
     wp.Tape, wp.launch  # noqa: B018  # say what they know
-    brief.MANY = 1
-    execute.EAGER = True
+    wp.config.native_after = 0
     launcher.maker.asked = True
     launcher.maker.make(ctypes.sizeof(runner.Launch))
     assert launcher.maker.functions is not None

@@ -48,7 +48,6 @@ Form = Literal["forward", "recorded", "adjoint", "tangent", "accesses"]
 Threads = tuple[int, int]
 Done = Callable[["Journal | None"], None]
 _BRIEFS = 64  # grids of one kernel that are remembered
-EAGER = False  # whether a first launch is taken to be one of many; tests set it
 _limits = lru_cache(maxsize=8)(Limits)  # that of the last launch is that of the next one
 
 _WHAT = {
@@ -229,6 +228,7 @@ class Executable:
             brief and brief.go is not None and not watchers and not writes_watched
             and brief.stack == config.stack_limit_bytes
             and brief.journal == config.journal_limit_bytes and watching.get() is None
+            and config.native_after >= 0
         ):  # fmt: skip
             return brief.at_once(values, args, self._spare)
         return None
@@ -280,7 +280,7 @@ class Executable:
         briefs = self.briefs
         if self._what[0].debug or self._serial or briefs.get(dim) is False:
             return
-        if dim in briefs or EAGER:
+        if dim in briefs or config.native_after <= 0:
             briefs[dim] = self._backend.brief(entry, dim, args, limits, self._marks) or False
         else:
             if len(briefs) >= _BRIEFS:

@@ -61,8 +61,13 @@ maker.begin(
 
 
 def functions() -> Functions | None:
-    """The native functions; None before they are made."""
+    """The native functions; None before they are made, and where they are not to be used."""
     return maker.functions
+
+
+def made() -> Functions | None:
+    """The native functions, also where they are not to be used any more."""
+    return maker.made
 
 
 def tell(**known: Any) -> None:

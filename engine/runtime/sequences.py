@@ -24,7 +24,6 @@ from engine.runtime.plan_parts import Call
 from engine.runtime.storage import Storage, announced
 
 Simple = DeferredLaunch | DeferredWrite
-MANY = 200  # launches that have run one by one
 
 
 class Writes:
@@ -82,11 +81,11 @@ _limits = lru_cache(maxsize=8)(Limits)  # those of the last launches are those o
 
 
 def is_quiet() -> bool:
-    """Whether nobody listens to launches and writes, but for tapes."""
+    """Whether several operations may be one call: nobody listens but tapes, and it is allowed."""
     functions = CPU.functions
     if functions is not None and functions.quiet():
         return True
-    return not (
+    return config.native_after >= 0 and not (
         recording.observers or recording.bystanders or watchers or config.print_launches
         or config.verify_fp or announced()
     )  # fmt: skip
@@ -198,7 +197,7 @@ class Several:
 
     def _prepared(self) -> Sequence[Operation] | None:
         """The launches, as few calls as can be; None where that is not known yet."""
-        if not self._ran or (CPU.functions is None and self._ran < MANY):
+        if not self._ran or (CPU.functions is None and self._ran < config.native_after):
             return None
         now = limits()
         if as_one((), now) is None or not is_quiet():

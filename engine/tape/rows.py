@@ -45,7 +45,7 @@ def make(rows: list[Any], records: list[Any]) -> None:
 
     By parts, between which other threads run, and handlers of signals.
     """
-    functions = quick.functions()
+    functions = quick.made()
     assert functions is not None  # they have made the rows
     left = len(rows) - 1
     most = max(left // _PARTS, _LEAST)

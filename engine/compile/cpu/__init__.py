@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine import config
 from engine.compile.backend import (
     Backend,
     Batch,
@@ -81,7 +82,12 @@ class Cpu(Backend):
 
     _runner: Callable[..., Outcome] | None = None
     # What does small things without Python (`launcher.Functions`), once it was made.
-    functions: Any = None
+    made: Any = None
+
+    @property
+    def functions(self) -> Any:
+        """That; None before, and where `config.native_after` forbids it."""
+        return self.made if config.native_after >= 0 else None
 
     def emit(self, fn: Function, symbol: str) -> str:
         from engine.compile.cpu import loops

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from engine import config
 from engine.compile.backend import NOTHING, Entry, Limits, Marks, Outcome
 from engine.compile.cpu import launcher, runner, schedule
 from engine.compile.threads import Threads
 from engine.locks import Lock
 
 # An entry point as a function that takes arguments as they are: half the time of a checked call.
-MANY = 200  # runs of one kernel and grid
 _SOON = 500  # operations
 _UNCHECKED = ctypes.CFUNCTYPE(None)
 
@@ -54,7 +54,7 @@ class Brief:
         self._words: launcher.Words | None = None
         self.address: int | None = None  # of what native functions are told of it
         self._marks = marks
-        self._left = MANY
+        self._left = config.native_after  # runs before one goes without Python
         # Structures that no thread uses: a list gives and takes one at a time.
         self._idle: list[tuple[bytearray, object]] = []
 
@@ -88,8 +88,8 @@ class Brief:
         if state[0] == self._template:
             self._idle.append(state)
             self._left -= 1
-            if not self._left:
-                self._hurry()
+            if self._left <= 0:
+                self.hurry()
             return NOTHING
         return runner.ended(runner.Launch.from_buffer(state[0]), args, None, self._limits, spare)
 
@@ -126,14 +126,18 @@ class Brief:
         few = self.cost is not None and self.cost <= _SOON
         return few and threads is not None and threads.ends_soon and not self._entry.messages
 
-    def _hurry(self) -> None:
-        """Has many runs done without Python, if that can be."""
-        self._left = MANY
-        marks, functions = self._marks, launcher.maker.functions
+    def hurry(self) -> None:
+        """Has runs from now on done without Python, if that can be and `config` allows it."""
+        if config.native_after < 0:
+            return
+        self._left = max(config.native_after, 1)
+        marks = self._marks
         if marks is None or self._layout is not None or self.go is not None:
             return
-        if functions is None:
+        if launcher.maker.functions is None:
             launcher.maker.ask(len(self._template))
+        functions = launcher.maker.functions
+        if functions is None:
             return
         address = ctypes.cast(self._entry.code, ctypes.c_void_p).value or 0
         words = launcher.run_words(
@@ -152,6 +156,15 @@ def brief(
     entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits, marks: Marks | None
 ) -> Brief | None:
     """The short way to run launches like this one; None where there is none."""
+    made = _made(entry, dim, args, limits, marks)
+    if made is not None and config.native_after == 0:
+        made.hurry()
+    return made
+
+
+def _made(
+    entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits, marks: Marks | None
+) -> Brief | None:
     total = prod(dim)
     if not 0 < total < runner.LARGE:
         return None

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from engine import hooks
+from engine import config, hooks
 from engine.classes import NamedTuple
 from engine.compile.cpu import CPU
 from engine.compile.cpu.table import table
@@ -103,7 +103,7 @@ class _Maker:
     """Makes the functions, once."""
 
     def __init__(self) -> None:
-        self.functions: Functions | None = None
+        self._functions: Functions | None = None
         self.asked = False
         # What the functions know, for the runtime and the tape to say: see `table`.
         self._known: dict[str, Any] = {}
@@ -122,7 +122,17 @@ class _Maker:
         return out
 
     def _again(self) -> None:
-        self.asked = self.functions is not None  # its thread is not here
+        self.asked = self._functions is not None  # its thread is not here
+
+    @property
+    def functions(self) -> Functions | None:
+        """The functions; None before they are made, or where `config.native_after` is -1."""
+        return self._functions if config.native_after >= 0 else None
+
+    @property
+    def made(self) -> Functions | None:
+        """The functions, whatever is allowed: tapes may have rows that these have made."""
+        return self._functions
 
     def begin(self, quiet: Sequence[list[Any]], late: Callable[[], dict[str, Any]]) -> None:
         """Says which lists are empty where nobody listens. late: what else is known, when asked."""
@@ -135,10 +145,12 @@ class _Maker:
             self._fill_in(self._enter)
 
     def ask(self, size: int) -> None:
-        """Has them made in a while. size: bytes of a launch structure."""
-        if not self.asked and self._quiet:
+        """Has them made in a while, or at once. size: bytes of a launch structure."""
+        if not self.asked and self._quiet and config.native_after >= 0:
             self.asked = True
-            if _fits():
+            if _fits() and config.native_after == 0:
+                self.make(size)
+            elif _fits():
                 with contextlib.suppress(RuntimeError):  # Python is about to end
                     threading.Thread(target=self.make, args=(size,), daemon=True).start()
 
@@ -155,11 +167,11 @@ class _Maker:
                 headers_in(folder),
             )  # fmt: skip
             self._known = {**self._late(), **self._known}
-            self.functions = self._made(library, size)
-            if self.functions is not None:
-                CPU.functions = self.functions
+            self._functions = self._made(library, size)
+            if self._functions is not None:
+                CPU.made = self._functions
                 if self is maker:
-                    self._put(self.functions)
+                    self._put(self._functions)
         except (EngineError, OSError, AttributeError):
             return  # all goes on as it did
 
@@ -226,7 +238,6 @@ def _fits() -> bool:
         sys.implementation.name == "cpython" and ctypes.sizeof(ctypes.c_void_p) == 8
         and sys.byteorder == "little" and "t" not in getattr(sys, "abiflags", "t")
         and ctypes.c_size_t.from_address(id(maker) + 8).value == id(_Maker)
-        and os.environ.get("ENGINE_LAUNCHER", "") != "0"
     )  # fmt: skip
 
 

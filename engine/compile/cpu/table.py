@@ -39,7 +39,7 @@ _NAMES = (
 _SETTINGS = (
     "print_launches", "verify_fp", "device", "stack_limit_bytes", "journal_limit_bytes",
     "enable_backward", "verify_autograd_array_access", "overwrites", "restore", "tape_snapshots",
-    "lazy", "snapshot_limit_bytes", "LEAST", "finish",
+    "lazy", "snapshot_limit_bytes", "native_after", "LEAST", "finish",
 )  # fmt: skip
 # The parameters of `launch`.
 PARAMETERS = (

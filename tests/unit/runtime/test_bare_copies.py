@@ -7,8 +7,8 @@ import pytest
 
 import engine as wp
 from engine import LaunchError
-from engine.compile.cpu import CPU, brief, launcher
-from engine.runtime import bare_copies, execute, transfer
+from engine.compile.cpu import CPU, launcher
+from engine.runtime import bare_copies, transfer
 from engine.runtime.recording import bystanders
 from tests import native
 from tests.unit.runtime.test_short_launches import alone
@@ -32,14 +32,14 @@ def _ways(request, monkeypatch):
         if request.param == "native":
             natively(monkeypatch)
         else:
-            monkeypatch.setattr(CPU, "functions", None)
+            monkeypatch.setattr(wp.config, "native_after", -1)
         yield
 
 
 def natively(monkeypatch):
     """With the native functions, for as long as a test runs."""
-    for of, name in ((brief, "MANY"), (execute, "EAGER"), (CPU, "functions"),
-                     (launcher.maker, "functions"), (launcher.maker, "asked")):  # fmt: skip
+    for of, name in ((wp.config, "native_after"), (CPU, "made"),
+                     (launcher.maker, "_functions"), (launcher.maker, "asked")):  # fmt: skip
         monkeypatch.setattr(of, name, getattr(of, name))
     native.install()
 

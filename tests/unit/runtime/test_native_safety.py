@@ -79,7 +79,7 @@ def test_words_stay(monkeypatch: pytest.MonkeyPatch) -> None:
         plan = scale.plan
         brief: Any = plan.forward.briefs[4,]
         words, recipe = brief._words, plan._recipe
-        brief._hurry()
+        brief.hurry()
         plan.recipe = plan.recipe and 0  # as another thread saw it
         assert brief._words is words and words is not None
         plan.recipe = recipe.at

@@ -8,7 +8,6 @@ import pytest
 import engine as wp
 from engine import LaunchError
 from engine.compile.backend import Entry
-from engine.runtime import execute
 from engine.runtime.execute import run
 
 
@@ -227,7 +226,7 @@ def test_more_threads_than_an_index_counts(kernel, dim, on_tape):
 
 @pytest.mark.parametrize(("error", "code"), [(1, "E209"), (2, "E401"), (3, "E205"), (9, "E209")])
 def test_what_the_error_numbers_of_kernels_say(error, code, monkeypatch):
-    monkeypatch.setattr(execute, "EAGER", False)  # also under --native
+    monkeypatch.setattr(wp.config, "native_after", 200)  # also under --native
 
     def call(blob, state):
         state._obj.error = error

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cpu import CPU, brief, launcher, runner, schedule
+from engine.compile.cpu import CPU, launcher, runner, schedule
 from engine.diagnostics import EngineError
 from engine.runtime import device, execute, kernel
 from engine.runtime.execute import Executable
@@ -90,20 +90,16 @@ def way(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[None]:
     Python.
     """
     with monkeypatch.context() as m, alone():
-        m.setattr(execute, "EAGER", bool(short))
+        m.setattr(wp.config, "native_after", 0 if short == "native" else -1)
         m.setattr(launcher.maker, "asked", True)
         if short == "native":
-            m.setattr(brief, "MANY", 1)
-            m.setattr(launcher.maker, "functions", NATIVE)
-            m.setattr(CPU, "functions", NATIVE)
+            m.setattr(launcher.maker, "_functions", NATIVE)
+            m.setattr(CPU, "made", NATIVE)
             m.setattr(wp, "launch", NATIVE.call)
             m.setattr(wp.Launch, "launch", NATIVE.command)
         else:
-            m.setattr(launcher.maker, "functions", None)
-            m.setattr(CPU, "functions", None)
             m.setattr(wp, "launch", plain_launch)
             m.setattr(wp.Launch, "launch", BY_PYTHON)
-            m.setattr(Executable, "at_once", lambda self, dim, values, args: None)
         if not short:
             m.setattr(Executable, "brief", lambda self, dim, args: None)
             m.setattr(Plan, "pack", lambda self, args: None)

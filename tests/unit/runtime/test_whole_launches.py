@@ -427,12 +427,11 @@ import ctypes, sys
 import numpy as np
 import engine as wp
 from engine import hooks
-from engine.compile.cpu import brief, launcher, runner
-from engine.runtime import execute
+from engine.compile.cpu import launcher, runner
 from engine.runtime.launch import launch as plain_launch
 hooks.prepare = lambda: None  # which would load tapes
 from tests.unit.runtime.late_tape import square
-brief.MANY, execute.EAGER, launcher.maker.asked = 1, True, True
+wp.config.native_after, launcher.maker.asked = 0, True
 x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
 y = wp.zeros(2, dtype=float, requires_grad=True)
 wp.launch(square, 2, [x, y])
@@ -447,7 +446,7 @@ for _ in range(5):
     tape.backward(grads={y: np.ones(2, np.float32)})
     tape.zero()
 functions, came = launcher.maker.functions, []
-launcher.maker.functions = functions._replace(
+launcher.maker._functions = functions._replace(
     whole=lambda *a: came.append(functions.whole(*a)) or came[-1])
 with wp.Tape() as tape:
     plain_launch(square, 2, [x, y])

@@ -90,7 +90,7 @@ struct python_t {
         *records, *rows, *overwrites;
     object *print_launches, *verify_fp, *device, *stack_limit, *journal_limit, *backward, *access,
         *kept, *restores, *snapshots, *lazy, *snapshot_limit,
-        *least, *finish;
+        *native_after, *least, *finish;
     object* words[13];  // the names of `launch`'s parameters
     object* quiet[5];
     int64_t at[PLACES];

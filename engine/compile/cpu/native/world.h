@@ -20,6 +20,8 @@ struct settings_t {
         if (!cuts.changed(py.cuts) && same) return plain;
         plain = py.dict_get(c, py.print_launches) == py.no && py.dict_get(c, py.verify_fp) == py.no
             && py.dict_get(c, py.device) == py.host;
+        object* const after = py.dict_get(c, py.native_after);
+        plain = plain && after && type_of(after) == py.integer && py.as_long(after) >= 0;
         stack = py.dict_get(c, py.stack_limit);
         journal = py.dict_get(c, py.journal_limit);
         object* const cut = py.dict_get(py.cuts, py.least);
