@@ -46,14 +46,13 @@ object* site(int depth) {
 }
 
 // A range of addresses as Python has it.
-object* range(object* a) {
+object* range(object* lo, object* hi) {
     object* out = py.tuple(2);
     if (!out) return nullptr;
-    for (int k = 0; k < 2; ++k) {
-        object* const end = slot(a, k ? A_HI : A_LO);
-        keep(end);
-        py.tuple_set(out, k, end);
-    }
+    keep(lo);
+    py.tuple_set(out, 0, lo);
+    keep(hi);
+    py.tuple_set(out, 1, hi);
     return out;
 }
 
@@ -248,9 +247,8 @@ struct tape_t {
         return done;
     }
 
-    // Whether a launch overwrites nothing that is read again, and what it reads is no more of a
-    // piece of memory than is known.
-    bool suits(const launch_t& l, object* watched) const {
+    // Whether a launch overwrites nothing that an earlier record reads again.
+    bool suits(const launch_t& l) const {
         const int64_t *writes = l.r.writes, *pairs = l.r.pairs;
         for (int64_t k = 1; k <= pairs[0]; ++k) {
             object *a = l.values[pairs[2 * k - 1]], *b = l.values[pairs[2 * k]];
@@ -260,21 +258,25 @@ struct tape_t {
         for (int64_t k = 1; k <= writes[0]; ++k) {
             if (py.dict_get(read, slot(l.values[writes[k]], A_STORAGE))) return false;
         }
-        for (int64_t k = 0; k < py.tuple_size(watched); ++k) {
-            object* const a = l.values[py.as_long(py.tuple_item(watched, k))];
-            object* const known = py.dict_get(read, slot(a, A_STORAGE));
-            if (known && (number(a, A_LO) < py.as_long(py.tuple_item(known, 0))
-                          || py.as_long(py.tuple_item(known, 1)) < number(a, A_HI))) return false;
-        }
         return true;
     }
 
-    // Notes what a launch reads again.
+    // Notes what a launch reads again: of each storage one range around all of it, as
+    // `Overwrites._watch` does. Several arguments may be parts of one storage.
     bool note(const launch_t& l, object* watched) const {
         for (int64_t k = 0; k < py.tuple_size(watched); ++k) {
             object* const a = l.values[py.as_long(py.tuple_item(watched, k))];
-            if (py.dict_get(read, slot(a, A_STORAGE))) continue;
-            object* all = range(a);
+            object* const known = py.dict_get(read, slot(a, A_STORAGE));
+            object *lo = slot(a, A_LO), *hi = slot(a, A_HI);
+            if (known) {
+                object *const from = py.tuple_item(known, 0), *const to = py.tuple_item(known, 1);
+                const bool below = py.as_long(lo) < py.as_long(from);
+                const bool above = py.as_long(to) < py.as_long(hi);
+                if (!below && !above) continue;
+                if (!below) lo = from;
+                if (!above) hi = to;
+            }
+            object* all = range(lo, hi);
             const bool done = all && py.dict_set(read, slot(a, A_STORAGE), all) == 0;
             if (all) drop(all);
             if (!done) return false;
@@ -294,7 +296,7 @@ object* recorded(launch_t& l, const world_t& w, object* tape) {
     object* const executable = selection ? slot(selection, N_EXECUTABLE) : nullptr;
     const way_t way(executable, l.dim, w);
     if (!l.fits(way) || !l.may_write_all()) return nothing();
-    if (!t.suits(l, slot(selection, N_WATCHED))) return nothing();
+    if (!t.suits(l)) return nothing();
     kept_row_t row(l.r);
     if (!row.take(l, selection)) return nullptr;
     if (!t.note(l, slot(selection, N_WATCHED)) || !l.announce_all()) return nullptr;
