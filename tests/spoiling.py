@@ -1,0 +1,74 @@
+"""Faults of the compiled launcher, made on purpose: tests that look for such faults have to see them.
+
+Each is an edit of the C++ text in `engine/compile/cpu/native`. `install` has the process make its
+native functions from a copy that has it; the text is part of what the cache finds code by, so that
+no other process gets it. Nothing in `engine` knows of that.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from pathlib import Path
+
+from engine.compile.cpu import launcher
+
+# By name: the file, text that stands there once, and what stands there instead.
+SPOILINGS: dict[str, tuple[str, str, str]] = {
+    # Of what a launch reads again, only its first array is noted.
+    "view-forgotten": (
+        "record.h",
+        "bool note(const launch_t& l, object* watched) const {\n"
+        "        for (int64_t k = 0; k < py.tuple_size(watched); ++k) {\n",
+        "bool note(const launch_t& l, object* watched) const {\n"
+        "        for (int64_t k = 0; k < py.tuple_size(watched) && k < 1; ++k) {\n",
+    ),
+    # Writes by compiled code do not count.
+    "version-not-counted": (
+        "arguments.h",
+        "    if (known) return advance(storage, 1);\n",
+        "    if (known) return true;\n",
+    ),
+    # Memory does not know who holds what it contains, so that nothing is copied before a write.
+    "hold-released": (
+        "hold.h",
+        "    set(s, S_HOLD, reference);\n",
+        "    drop(reference);\n",
+    ),
+    # `tape.zero()` leaves the gradient of the last array, which is mostly the one that was seeded.
+    "seed-not-cleared": (
+        "gradients.h",
+        "    for (int64_t k = 0; k < grads.count; ++k) {\n        if (wipe(",
+        "    for (int64_t k = 0; k < grads.count - 1; ++k) {\n        if (wipe(",
+    ),
+    # The adjoint of a launch takes the row of the launch after it, where both are of one kernel.
+    "row-reused": (
+        "back.h",
+        "    const seen_t one = launches[k];\n    if (!one.quiet",
+        "    const bool reused = k + 1 < launches.count\n"
+        "        && launches.of[k + 1].recipe == launches.of[k].recipe;\n"
+        "    const seen_t one = launches[k + reused];\n    if (!one.quiet",
+    ),
+}
+
+
+def install(name: str) -> None:
+    """Has this process make its native functions with a fault; before it has made any.
+
+    Raises ValueError where the text that is to be edited does not stand there once.
+    """
+    assert launcher.maker.functions is None, "they are made"
+    file, old, new = SPOILINGS[name]
+    folder = Path(tempfile.mkdtemp(prefix="spoiled-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    native = Path(launcher.__file__).parent / "native"
+    shutil.copytree(native, folder / "native")
+    path = folder / "native" / file
+    text = path.read_text(encoding="utf-8")
+    if text.count(old) != 1:
+        raise ValueError(
+            f"{file} has {text.count(old)} places for the edit {name!r}: see SPOILINGS"
+        )
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    launcher.__file__ = str(folder / "launcher.py")  # beside which it looks for its C++
