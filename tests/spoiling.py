@@ -1,4 +1,4 @@
-"""Faults of the compiled launcher, made on purpose: tests that look for such faults have to see them.
+"""Faults of the compiled launcher, made on purpose: tests that look for such have to see them.
 
 Each is an edit of the C++ text in `engine/compile/cpu/native`. `install` has the process make its
 native functions from a copy that has it; the text is part of what the cache finds code by, so that

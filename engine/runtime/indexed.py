@@ -22,7 +22,7 @@ from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
 from engine.runtime.operators import Operators
 from engine.runtime.recording import active, graph
-from engine.runtime.transfer import check_writable
+from engine.runtime.transfer import check_writable, remake
 
 _numbers = count(1)  # one for each indexed array: what records of structs know it by
 
@@ -144,6 +144,7 @@ class indexedarray(Operators):
         """An ordinary array with a copy of the elements. Recorded on a tape, as a launch."""
         out = array._allocate(self.shape, self.data._ir.element, False, self.data.device)
         out.requires_grad = self.data.requires_grad
+        remake(out)
         self._copy_to(out)
         return out
 

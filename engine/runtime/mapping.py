@@ -23,6 +23,7 @@ from engine.runtime.generated import define, functions_of, identity
 from engine.runtime.indexed import IndexedArrayAnnotation, indexedarray
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import launch
+from engine.runtime.transfer import remake
 
 _KEPT = 512
 
@@ -126,6 +127,7 @@ def _result(shape: tuple[int, ...], kind: ElementType, wanted: bool, place: Any)
     made = array._allocate(shape, kind, False, place)
     if wanted and has_float(kind):
         made.requires_grad = True
+        remake(made)
     return made
 
 

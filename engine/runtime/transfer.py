@@ -384,6 +384,7 @@ def _copy_indexed(dest: Any, src: Any, part: dict[str, int]) -> None:
     if whole._ir.element != dest._ir.element:
         converted = array._allocate(src.shape, dest._ir.element, False, src.device)
         converted.requires_grad = src.requires_grad
+        remake(converted)
         copy(converted, src)
         whole = converted
     dest._copy_from(whole)

@@ -14,6 +14,7 @@ from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.launch import launch
 from engine.runtime.recording import deferred
+from engine.runtime.transfer import remake
 from engine.utils.common import (
     UtilityIndexError,
     UtilityTypeError,
@@ -90,6 +91,7 @@ def _reduced(
         if axis is not None and recording.graph.get() is not None:
             later = array._allocate(shape, kind, True, first.device)
             later.requires_grad = flows(*given)
+            remake(later)
             return _reduced(function, given, kind, later, count, axis)
         made = array._allocate(shape, kind, True, first.device)
         if flows(*given) and axis is not None:

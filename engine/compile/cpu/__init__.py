@@ -158,7 +158,8 @@ class Cpu(Backend):
         return ctypes.string_at
 
     def put(self, view: Any, values: np.ndarray[Any, Any]) -> None:
-        if getattr(values, "dtype", None) == view.dtype:
+        own = getattr(values, "dtype", None)
+        if own is not None and own == view.dtype:  # to NumPy, None is float64
             if values.nbytes < VAST:
                 view[...] = values
                 return

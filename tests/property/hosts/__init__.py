@@ -1,0 +1,1 @@
+"""Random host programs: what a user's Python does around a few kernels, against dual numbers."""
