@@ -100,12 +100,14 @@ class Array:
         self.fields = fields  # of an array of structs, whose fields are components
         self.inner = inner  # 1 where elements have components
         self.of: Array | None = None  # what an indexed array is of
-        # Of a view of what requires no gradient, that stays so; of an array it may change.
+        # A view that is made of an array while that requires no gradient never has one; views that
+        # are made of it as it is do as the array does.
         self.fixed = False
+        self.whole = False
 
     def _like(self, at: np.ndarray) -> Array:
         out = Array(self.memory, at, self.fields, self.inner)
-        out.fixed = self.fixed or not self.memory.wanted
+        out.fixed = self.fixed or (self.whole and not self.memory.wanted)
         return out
 
     # ---- on the host
@@ -321,6 +323,11 @@ class Tape:
                 a.grad.zero_()
 
 
+def _whole(a: Array) -> Array:
+    a.whole = True
+    return a
+
+
 def _fields(dtype: Any) -> tuple[str, ...]:
     """Of a struct; none of numbers and vectors."""
     return tuple(vars(dtype).get("__annotations__", ())) if isinstance(dtype, type) else ()
@@ -355,7 +362,7 @@ class World:
         memory = Memory(self, values.reshape(-1), wanted)
         at = np.arange(values.size).reshape(values.shape)
         fields = _fields(dtype)
-        return Array(memory, at, fields, int(bool(fields) or dtype is Vector))
+        return _whole(Array(memory, at, fields, int(bool(fields) or dtype is Vector)))
 
     def array(self, data: Any = None, dtype: Any = None, requires_grad: bool = False) -> Any:
         if data is None:
@@ -375,7 +382,8 @@ class World:
     def _same(self, a: Array, values: np.ndarray, requires_grad: bool | None) -> Array:
         wanted = a.requires_grad if requires_grad is None else requires_grad
         memory = Memory(self, values.reshape(-1), wanted)
-        return Array(memory, np.arange(a.at.size).reshape(a.at.shape), a.fields, a.inner)
+        at = np.arange(a.at.size).reshape(a.at.shape)
+        return _whole(Array(memory, at, a.fields, a.inner))
 
     def zeros_like(self, a: Array, requires_grad: bool | None = None) -> Array:
         return self._same(a, np.zeros(a.at.shape), requires_grad)

@@ -35,7 +35,7 @@ def make(wp: Any) -> SimpleNamespace:
     @wp.kernel
     def product(a: A, b: A, c: A, out: A):
         i = wp.tid()
-        out[i] = a[i] * b[i] + wp.sin(c[i])
+        out[i] = wp.sin(a[i] * b[i]) + T(0.5) * wp.sin(c[i])
 
     @wp.kernel
     def wave(a: A, k: T, out: A):
@@ -66,7 +66,7 @@ def make(wp: Any) -> SimpleNamespace:
     @wp.kernel
     def added(a: A, out: A):
         i = wp.tid()
-        wp.atomic_add(out, i % 2, wp.sin(a[i]) * a[i])
+        wp.atomic_add(out, i % 2, wp.sin(a[i]))
 
     @wp.kernel
     def plus(a: A, out: A):
@@ -86,7 +86,7 @@ def make(wp: Any) -> SimpleNamespace:
         i = wp.tid()
         s = T(0.0)
         for j in range(3):
-            s = s + wp.sin(m[j, i]) * m[j, i]
+            s = s + wp.sin(m[j, i]) * wp.cos(m[j, i])
         out[i] = s
 
     @wp.kernel

@@ -39,9 +39,9 @@ class Operand:
 class Program:
     """text: a function `program(wp, k, data, see, drive)`.
 
-    direct: whether it reads on the host, or shows arrays that its step makes, as no captured graph
-    can. aliased: whether some launch reads and writes one place by two names, which a GPU refuses
-    to differentiate.
+    direct: whether it may read on the host, or show arrays that its step makes, as no captured
+    graph can. aliased: whether some launch reads and writes one place by two names, which a GPU
+    refuses to differentiate.
     """
 
     text: str
@@ -74,9 +74,9 @@ class Writer:
         self.sizes: dict[str, int] = {}
         self.pending: list[_Tape] = []
         self.active: _Tape | None = None
-        self.direct = self.aliased = self.lone = False
+        self.aliased = self.lone = False
         self.pure = self.chance(0.3)  # launches alone, as compiled code takes whole
-        self.graphs = bool(self.r.random() < 0.3)
+        self.graphs = self.chance(0.3)
 
     # ---- text
 
@@ -383,7 +383,6 @@ class Writer:
     def host(self) -> None:
         """The host reads an array, and may keep the view for a while."""
         if not self.graphs:
-            self.direct = True
             a = self.operand()
             if self.chance(0.4):
                 self.line(f"kept[:] = [{a.text}.numpy()]")  # alive beyond the next step
@@ -516,7 +515,6 @@ class Writer:
             self.backward(self.pending.pop())
         shown = [o.text for o in self.operands if o not in lasting and o.text == o.root]
         if shown and not self.graphs:
-            self.direct = True
             for text in shown:
                 self.line(f"see({text})")
         self.indent -= 1
@@ -540,7 +538,7 @@ class Writer:
         steps = int(self.r.integers(2, 5))
         self.line(f"drive(step, before, [{roots}], {steps})")
         text = "def program(wp, k, data, see, drive):\n" + "\n".join(self.lines) + "\n"
-        return Program(text, self.direct, self.aliased, steps)
+        return Program(text, not self.graphs, self.aliased, steps)
 
     def root_scalar(self) -> None:
         """An array of the most usual shape, so that there is always one."""
