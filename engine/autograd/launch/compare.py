@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.autograd.comparison.block import EntryBlock
-from engine.autograd.comparison.judgement import PASS, Comparison
-from engine.autograd.comparison.tolerance import Tolerance, largest
+from engine.autograd.comparison.judgement import Comparison
+from engine.autograd.comparison.tolerance import Tolerance
 from engine.autograd.launch.directions import (
     ComparedLaunch,
     Comparisons,
+    Directional,
     Pair,
     compare_directions,
     compare_repeated,
 )
 from engine.autograd.launch.displaced import DisplacedLaunch
-from engine.autograd.launch.entries import compare_entries, is_large
+from engine.autograd.launch.entries import EntryWise, compare_entries, is_large, judged_again
 from engine.autograd.launch.evaluation import Evaluations
 from engine.autograd.launch.joint import compare_jointly
 from engine.autograd.launch.vanishing import UNITS
 from engine.autograd.reference.differences import FLOAT64
 from engine.classes import dataclass
+
+Array = NDArray[Any]
 
 # Verdicts that directions alone may give.
 _SETTLED = ("pass", "skipped", "rounding", "nondeterministic", "kink")
@@ -101,40 +106,58 @@ def compare(
     if not (suspicious or every or options.asks_for_entries):
         return LaunchComparison(directional.pairs, beside=displaced.asked_path)
     entries = compare_entries(live, directional, options.max_inputs, options.max_outputs)
-    pairs_now = _without_zeros(live, entries.pairs)
+    pairs_now = _without_zeros(live, directional, entries)
     return LaunchComparison(pairs_now, entries.blocks, displaced.asked_path)
 
 
-def _without_zeros(live: ComparedLaunch, pairs: Comparisons) -> Comparisons:
-    """The pairs; those pass whose disagreement is about what rounding left of a zero."""
-    out = dict(pairs)
-    for (a, b), c in pairs.items():
+def _without_zeros(live: ComparedLaunch, found: Directional, entries: EntryWise) -> Comparisons:
+    """The pairs; those that disagree are judged without what rounding left of zeros.
+
+    These are single entries: what is so of one of them excuses no other.
+    """
+    out = dict(entries.pairs)
+    for (a, b), c in entries.pairs.items():
         if c.verdict not in ("fail", "inconclusive") or c.worst is None or c.worst.row < 0:
             continue
-        w = live.cotangent(b)
-        scale = largest(live.gradients(live.displaced.exact, b, w)[a])
-        off = abs(c.worst.ad - c.worst.oracle)
-        if not np.isfinite(off):
+        block = entries.blocks[a, b]
+        with np.errstate(all="ignore"):
+            off = np.abs(block.ad - block.reference)
+        zeros = _vanishing(live, a, b, block, off) | _still(live, a, b, block)
+        zeros &= np.isfinite(off)
+        if not zeros.any():
             continue
-        if live.vanishes(a, b, w, scale, off) or _stands_still(live, a, b, scale):
-            out[a, b] = c.reopened().judged(PASS)
+        settled = replace(block, ad=np.where(zeros, block.reference, block.ad))
+        again = judged_again(live, found, (a, b), settled, (a, b) in entries.complete)
+        out[a, b] = replace(again, checked=c.checked)
     return out
 
 
-def _stands_still(live: ComparedLaunch, a: str, b: str, scale: float) -> bool:
-    """Whether an output does not depend on an input, but for rounding of the output.
+def _vanishing(live: ComparedLaunch, a: str, b: str, block: EntryBlock, off: Array) -> Array:
+    """Which entries are of inputs that the derivative vanishes by, up to rounding."""
+    most = np.zeros(live.displaced.exact.initial[a].shape)
+    most.flat[np.asarray(block.cols)] = np.nan_to_num(off, posinf=np.inf).max(axis=0)
+    w = live.cotangent(b)
+    at = live.vanishing(a, b, w, most).reshape(-1)[np.asarray(block.cols)]
+    return np.broadcast_to(at, off.shape)
 
-    So say a step, forward mode and the adjoint, of which `scale` is the largest element.
+
+def _still(live: ComparedLaunch, a: str, b: str, block: EntryBlock) -> Array:
+    """Which entries are of outputs that do not depend on an input, but for their own rounding.
+
+    So say a step, forward mode and the adjoint.
     """
     displaced = live.displaced
-    part, v = displaced.spans[b], displaced.direction(a, live.rng)
+    rows = displaced.spans[b].start + np.asarray(block.rows, dtype=np.intp)
+    v = displaced.direction(a, live.rng)
     line = displaced.along(a, v)
-    here = line(0.0)[part]
-    most = UNITS * displaced.precision.epsilon * largest(here)
-    moved = (largest(line(t)[part] - here) for t in (FLOAT64.step, -FLOAT64.step))
-    forward = largest(displaced.forward_along(a, v)[part])
-    sizes = (*moved, forward, scale * displaced.typical(a))
-    return all(x <= most for x in sizes)
+    with np.errstate(all="ignore"):
+        here = line(0.0)[rows]
+        most = UNITS * displaced.precision.epsilon * np.abs(here)
+        sizes = [np.abs(line(t)[rows] - here) for t in (FLOAT64.step, -FLOAT64.step)]
+        sizes.append(np.abs(displaced.forward_along(a, v)[rows]))
+        sizes.append(np.abs(block.ad).max(axis=1, initial=0.0) * displaced.typical(a))
+        still = np.all([x <= most for x in sizes], axis=0)
+    return np.broadcast_to(still[:, None], block.ad.shape)
 
 
 def _begun(launch: Evaluations, pairs: Collection[Pair] | None) -> dict[Pair, Comparison]:

@@ -21,7 +21,7 @@ from engine.autograd.launch.tracing import (
     between_one_sided,
     forward_along,
 )
-from engine.autograd.launch.vanishing import vanishes
+from engine.autograd.launch.vanishing import vanishing
 from engine.autograd.reference.differences import Slope, remeasured
 from engine.classes import dataclass
 from engine.lang.numbers import epsilon
@@ -41,6 +41,10 @@ UNITS = 64.0
 # Two runs may differ by this part of the largest value: sums in another order.
 REPEATED = 1e-3
 LEVEL = 1e-4
+# A sum is too small to tell anything of its parts below this part of their size. Such a direction
+# is drawn again, so often at most.
+CANCELS = 0.05
+DRAWS = 8
 
 
 @dataclass(frozen=True)
@@ -68,10 +72,17 @@ class ComparedLaunch:
         grads = evaluation.vjp({b: w})
         return {a: grads[a].astype(np.float64) for a in self.inputs}
 
-    def vanishes(self, a: str, b: str, w: Array, scale: float, off: float) -> bool:
-        """Whether a derivative is zero up to rounding: see `vanishing`."""
-        displaced = self.displaced
-        return vanishes(displaced.evaluations, (a, b), w, displaced.live[a], scale, off)
+    def vanishing(self, a: str, b: str, w: Array, off: Array | float = 0.0) -> Array:
+        """Which elements of a derivative are zero up to rounding: see `vanishing`."""
+        return vanishing(self.displaced.evaluations, (a, b), w, off)
+
+    def vanishes(self, a: str, b: str, w: Array, off: Array, most: float) -> bool:
+        """Whether all elements are that which an adjoint is off by more than so much.
+
+        off: in the shape of the input; finite.
+        """
+        far = self.displaced.live[a] & (off > most)
+        return bool(self.vanishing(a, b, w, off)[far].all())
 
 
 @dataclass(frozen=True)
@@ -134,7 +145,7 @@ def compare_directions(
         w = {b: launch.flipped(w[b]) if w else launch.cotangent(b) for b in launch.outputs}
         v = {a: displaced.direction(a, launch.rng) for a in launch.inputs}
         if grads:
-            v = {a: levelled(v[a], [grads[b][a] for b in launch.outputs]) for a in v}
+            v = {a: levelled(v[a], [grads[b][a] for b in launch.outputs], launch.rng) for a in v}
         grads = {b: launch.gradients(displaced.exact, b, w[b]) for b in launch.outputs}
         for a in launch.inputs:
             asked = [b for b in launch.outputs if (a, b) in out]
@@ -275,7 +286,9 @@ def _in_own_precision(
             kind = own.grads[a].dtype
             # One cotangent may make next to nothing of a derivative by cancellation.
             if c.directional >= DIRECTIONS and off_by_rounding(c.scale, c.off, kind, rtol):
-                if rtol is not None or not launch.vanishes(a, b, w, c.scale, c.off):
+                most = likely_rounding(kind, rtol) * c.scale
+                off = np.abs(found[a] - exact[a])
+                if rtol is not None or not launch.vanishes(a, b, w, off, most):
                     c = _rounded(c, kind)
         out[a, b] = c
     return out
@@ -295,11 +308,32 @@ def off_by_rounding(scale: float, off: float, kind: Any, rtol: float | None) -> 
 
     scale: its largest element. rtol: what was asked for, if anything.
     """
-    unit = epsilon(kind)
-    return off > max(ROUNDING if rtol is None else rtol, UNITS * unit) * scale > 0
+    return off > likely_rounding(kind, rtol) * scale > 0
 
 
-def levelled(v: Array, grads: Sequence[Array]) -> Array:
+def likely_rounding(kind: Any, rtol: float | None) -> float:
+    """The part of the largest element that rounding makes an adjoint of a type of float off by."""
+    return float(max(ROUNDING if rtol is None else rtol, UNITS * epsilon(kind)))
+
+
+def spread_out(v: Array, rng: np.random.Generator) -> Array:
+    """The direction with each part of it somewhat longer or shorter.
+
+    Parts that all count for the same size cancel by chance, and with them an error that they have
+    in common: of two parts in half of all cases.
+    """
+    return np.asarray(v * rng.uniform(0.5, 1.5, v.shape))
+
+
+def cancels(total: float, size: float) -> bool:
+    """Whether a sum is next to nothing beside its parts, so that it says little about them.
+
+    size: the root of the sum of their squares. A sum of random parts is so in 4 of 100 cases.
+    """
+    return abs(total) < CANCELS * size
+
+
+def levelled(v: Array, grads: Sequence[Array], rng: np.random.Generator) -> Array:
     """The direction with its strongest parts weakened, so that weak ones show beside them.
 
     v times the gradients of an earlier direction says how much each part counts; all are
@@ -308,7 +342,9 @@ def levelled(v: Array, grads: Sequence[Array]) -> Array:
     with np.errstate(all="ignore"):
         part = np.max([np.abs(g * v) for g in grads], axis=0)
         level = level_of(part, LEVEL)
-        return np.where(part > 0, v * np.fmin(1.0, level / part), v) if level > 0.0 else v
+        if level > 0.0:
+            v = np.where(part > 0, v * np.fmin(1.0, level / part), v)
+        return spread_out(v, rng)
 
 
 def level_of(part: Array, least: float) -> float:

@@ -60,10 +60,14 @@ UNSAMPLED = Judgement("fail", "seen along random directions; the sampled entries
 
 @dataclass(frozen=True)
 class EntryWise:
-    """What single entries say of each pair, and these entries."""
+    """What single entries say of each pair, and these entries.
+
+    complete: pairs of which no other element can be behind a failure.
+    """
 
     pairs: Comparisons
     blocks: Mapping[Pair, EntryBlock]
+    complete: frozenset[Pair]
 
 
 @dataclass(frozen=True)
@@ -118,8 +122,8 @@ def compare_entries(
                     np.stack([s.error[at] for s in slopes[a]], axis=1),
                 )  # fmt: skip
                 blocks[a, b] = block
-                out[a, b] = _compare(launch, found, (a, b), block, (a, b) in traced.complete)
-    return EntryWise(out, blocks)
+                out[a, b] = judged_again(launch, found, (a, b), block, (a, b) in traced.complete)
+    return EntryWise(out, blocks, traced.complete)
 
 
 # ---- which entries
@@ -207,7 +211,7 @@ def _adjoint_rows(
 # ---- what they say
 
 
-def _compare(
+def judged_again(
     launch: ComparedLaunch, found: Directional, pair: Pair, block: EntryBlock, complete: bool
 ) -> Comparison:
     """Judges a pair by its entries. complete: no other element can be behind a failure."""

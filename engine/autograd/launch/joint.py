@@ -17,12 +17,16 @@ from numpy.typing import NDArray
 from engine.autograd.comparison.judgement import PASS
 from engine.autograd.comparison.tolerance import largest
 from engine.autograd.launch.directions import (
+    DRAWS,
     LEVEL,
     TIGHT,
     ComparedLaunch,
     Comparisons,
+    cancels,
     level_of,
+    likely_rounding,
     off_by_rounding,
+    spread_out,
 )
 from engine.autograd.launch.displaced import DisplacedLaunch, norm
 from engine.autograd.launch.evaluation import EvaluationFailed
@@ -83,7 +87,10 @@ def compare_jointly(
             scale, off = largest(found[a]), largest(mine[a] - found[a])
             if not off_by_rounding(scale, off, mine[a].dtype, None):
                 out[a, b] = replace(out[a, b], scale=scale, off=off)
-    for moves in _groups(launch, grads):
+    groups = _telling_groups(launch, grads)
+    if groups is None:
+        return None
+    for moves in groups:
         known = _agreement(launch, w, grads, moves, kinked)
         if known is None:
             return None
@@ -101,7 +108,25 @@ def _rounded(launch: ComparedLaunch, a: str, b: str, w: Array, mine: Array, exac
         return True
     scale, off = largest(exact), largest(mine - exact)
     suspect = off_by_rounding(scale, off, mine.dtype, None)
-    return suspect and not launch.vanishes(a, b, w, scale, off)
+    most = likely_rounding(mine.dtype, None) * scale
+    return suspect and not launch.vanishes(a, b, w, np.abs(mine - exact), most)
+
+
+def _telling_groups(
+    launch: ComparedLaunch, grads: Mapping[str, Mapping[str, Array]]
+) -> list[dict[str, Array]] | None:
+    """Directions along which no output's sum cancels; None where none were found."""
+    for _ in range(DRAWS):
+        groups = _groups(launch, grads)
+        if not any(_cancel(moves, g) for moves in groups for g in grads.values()):
+            return groups
+    return None
+
+
+def _cancel(moves: Mapping[str, Array], gradients: Mapping[str, Array]) -> bool:
+    parts = [gradients[a] * v for a, v in moves.items()]
+    size = float(np.sqrt(sum(norm(p) ** 2 for p in parts)))
+    return cancels(sum(float(p.sum()) for p in parts), size)
 
 
 def _groups(
@@ -117,6 +142,7 @@ def _groups(
         if level > 0.0:
             moves = {a: np.where(parts[a] > 0, v * np.fmin(1.0, level / parts[a]), v)
                      for a, v in moves.items()}  # fmt: skip
+            moves = {a: spread_out(v, rng) for a, v in moves.items()}
     # By output, what each input adds to the sum.
     sizes = np.array([[norm(g[a] * moves[a]) for g in grads.values()] for a in moves])
     whole = np.sqrt((sizes**2).sum(axis=0))

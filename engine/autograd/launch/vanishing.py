@@ -13,7 +13,6 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.autograd.comparison.tolerance import largest
 from engine.autograd.launch.evaluation import EvaluationFailed, Evaluations
 from engine.lang.numbers import epsilon
 
@@ -31,14 +30,13 @@ LARGER = 100.0
 TRIES = 4
 
 
-def vanishes(
-    evaluations: Evaluations, pair: tuple[str, str], w: Array, live: NDArray[np.bool_],
-    scale: float, off: float,
-) -> bool:  # fmt: skip
-    """Whether a derivative, and what its own precision adds to it, are rounding of the inputs.
+def vanishing(
+    evaluations: Evaluations, pair: tuple[str, str], w: Array, off: Array | float = 0.0
+) -> NDArray[np.bool_]:
+    """Where a derivative, and what its own precision adds to it, are rounding of the inputs.
 
-    pair: input and output. w: cotangents. live: elements of the input that count. scale: the
-    largest element of w'J; off: what the launch's own adjoint is off by.
+    Each element of w'J is judged by itself: one that explodes excuses no other. pair: input and
+    output. w: cotangents. off: what the launch's own adjoint is off by, in the shape of the input.
     """
     exact, (a, b) = evaluations.exact, pair
     rng = np.random.default_rng(0)
@@ -48,26 +46,31 @@ def vanishes(
     units = UNITS * max(1.0, (terms / PARTS) ** 0.5)
 
     def gradient() -> Array:
-        return exact.vjp({b: w})[a][live].astype(np.float64)
+        return exact.vjp({b: w})[a].astype(np.float64)
 
-    def moved(part: float) -> float:
+    def moved(part: float) -> Array:
         """How far the derivative goes with inputs off by that part, or, for 0, by rounding."""
-        with _displaced(evaluations, part, units, rng):
-            return largest(gradient() - here)
+        found = []
+        for _ in range(TRIES):
+            with _displaced(evaluations, part, units, rng):
+                found.append(np.abs(gradient() - here))
+        return np.asarray(np.max(found, axis=0))
 
     try:
         here = gradient()
-        noise = max(moved(0.0) for _ in range(TRIES))
-        if not max(scale, off) <= noise:
-            return False
+        size, noise = np.abs(here), moved(0.0)
+        small = np.maximum(size, off) <= noise
+        if not small.any():
+            return small
         # What explodes is as far off for a small step as for a large one.
         unit = max(epsilon(evaluations.own.initial[x].dtype)
                    for x in evaluations.readable)  # fmt: skip
         grown = (BESIDE / (units * unit)) ** 0.5
-        beside = max(moved(BESIDE) for _ in range(TRIES))
-        return bool(beside >= max(LARGER * scale, grown * noise))
+        with np.errstate(all="ignore"):
+            far = moved(BESIDE) >= np.maximum(LARGER * size, grown * noise)
+        return np.asarray(small & far)
     except EvaluationFailed:
-        return False
+        return np.zeros(exact.initial[a].shape, np.bool_)
     finally:
         exact.refresh()
 

@@ -50,13 +50,14 @@ AT_ODDS = "forward mode and differences disagree, and the latter agree with the 
 
 def check_end_to_end(
     tape: Tape | CapturedTape, tolerance: Tolerance, launches: Sequence[LaunchResult] | None,
-    seed: int, known: bool = False, before: WholeResult | None = None,
+    seed: int, known: bool = False, before: WholeResult | None = None, number: int = 0,
 ) -> WholeResult:  # fmt: skip
     """The check of a tape from its leaves to its ends.
 
     launches: what their checks found; None where that is not known, and the result is to be what it
     is if all are right (see `all_right`). known: whether tapes like it were checked, so that fewer
-    runs of it will do. before: what was found of the last one of these.
+    runs of it will do. before: what was found of the last one of these. number: how many of them
+    were checked before, so that each is looked at along directions of its own.
     """
     if any(p.verdict == "nondeterministic" for x in launches or () for p in x.pairs):
         return _skipped(UNREPEATABLE)  # its replay would seem to be overwritten by something
@@ -66,7 +67,7 @@ def check_end_to_end(
                 return _skipped("the arrays that it reads are empty")
             if not replayed.leaves:
                 return _skipped("no array that it reads requires a gradient")
-            rng = np.random.default_rng([seed, 0x7A9E])
+            rng = np.random.default_rng([seed, 0x7A9E, number])
             return _checked(TapeEvaluation(replayed, rng), tolerance, launches, rng, known, before)
     except NotReplayable as why:
         return _skipped(str(why), why.site)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.autograd.launch.directions import DRAWS, cancels, spread_out
 from engine.autograd.tape.memory import Memory
 from engine.autograd.tape.replay import Replay
 from engine.classes import dataclass
@@ -96,8 +97,16 @@ class TapeEvaluation:
     def levelled_direction(self, rng: np.random.Generator, gradients: Sequence[Array]) -> Levelled:
         """The same, but such that all count alike, as far as rounding leaves visible.
 
-        gradients: of the leaves, which say what each counts for.
+        gradients: of the leaves, which say what each counts for. It is drawn again where what the
+        leaves add cancels, which would hide an error that they have in common.
         """
+        for _ in range(DRAWS):
+            found = self._levelled(rng, gradients)
+            if not (_cancel(gradients, found.v) or _cancel(gradients, found.raised)):
+                break
+        return found
+
+    def _levelled(self, rng: np.random.Generator, gradients: Sequence[Array]) -> Levelled:
         v = self.direction(rng)
         strengths = [np.abs(g * size) for g, size in zip(gradients, self._sizes(), strict=True)]
         known = [np.isfinite(s) & (s > 0) for s in strengths]
@@ -110,7 +119,7 @@ class TapeEvaluation:
         most = float((held if held.size else counts).max())
         level = max(float(counts.min()), LEVEL * float(np.median(counts)), VISIBLE * most)
         with np.errstate(all="ignore"):
-            v = [np.where(s > 0, d * np.fmin(1.0, level / s), d)
+            v = [spread_out(np.where(s > 0, d * np.fmin(1.0, level / s), d), rng)
                  for d, s in zip(v, strengths, strict=True)]  # fmt: skip
             factors = [np.where((s < level) & (d != 0), np.fmin(level / s, RAISED), 1.0)
                        for d, s in zip(v, strengths, strict=True)]  # fmt: skip
@@ -271,3 +280,11 @@ class TapeEvaluation:
             for w, x in zip(self._weights, values, strict=True):
                 total += float(np.where(w == 0, 0.0, w * x).sum())
         return total
+
+
+def _cancel(gradients: Sequence[Array], v: Direction) -> bool:
+    """Whether what the leaves add along a direction is next to nothing beside its parts."""
+    with np.errstate(all="ignore"):
+        parts = [g * d for g, d in zip(gradients, v, strict=True)]
+        size = float(np.sqrt(sum(float((p * p).sum()) for p in parts)))
+        return np.isfinite(size) and cancels(sum(float(p.sum()) for p in parts), size)

@@ -26,6 +26,7 @@ class WholeCheck:
         self._experience = options.experience or Experience()
         self.replayed = recorded_tape(tape)
         self._kind = _kind_of(tape, self.replayed)
+        self._number = self._experience.count(self._kind)
         self._known = self._experience.knows_whole(self._kind)
         self._before = self._experience.last_whole(self._kind)
         self._hoped: WholeResult | None = None
@@ -50,7 +51,7 @@ class WholeCheck:
     def _made(self, launches: Sequence[LaunchResult] | None) -> WholeResult:
         tape, options = self._tape, self._options
         found = check_end_to_end(
-            tape, options.tolerance, launches, options.seed, self._known, self._before
+            tape, options.tolerance, launches, options.seed, self._known, self._before, self._number
         )
         self._experience.add_whole(self._kind, found, again=self._counted)
         self._counted = True
