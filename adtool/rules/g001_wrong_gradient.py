@@ -23,6 +23,9 @@ from adtool.rules.base import (
     worst_of_first,
 )
 
+# As `engine.autograd` words it.
+NOT_LINEAR = "not linear in its cotangents"
+
 if TYPE_CHECKING:
     from adtool.session import Session
     from engine.autograd import Blame, Handwritten
@@ -94,6 +97,12 @@ class WrongGradient(Rule):
                 f"{derivative(pair, pair.worst)}{values(pair.worst)}"
             )
             notes = other_pairs(group, hit)
+            if NOT_LINEAR in pair.reason:
+                notes = (
+                    f"it is {NOT_LINEAR}: what it gives for a sum of cotangents is not the "
+                    "sum of what it gives for each, so it drops, clips or scales some of them",
+                    *notes,
+                )
             if peer := peers.wrong_peer(launch):
                 message = message.replace("wrong gradient", f"wrong gradient by {peer.name}", 1)
                 help, notes = peers.told(peer), (*notes, *peers.others(peer))

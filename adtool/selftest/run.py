@@ -10,7 +10,7 @@ import numpy as np
 
 import engine
 from adtool.selftest.case import Arr, Case
-from engine.autograd import MUTATIONS, Trial, compile_trials
+from engine.autograd import MUTATIONS, Experience, Trial, check_tape, compile_trials
 from engine.classes import dataclass
 
 Progress = Callable[[int, int, str], None]
@@ -82,6 +82,26 @@ def outcomes(cases: Sequence[Case], seed: int, progress: Progress | None) -> Ite
                     yield _outcome(case, m.kind, trial.check(m))
     if progress is not None:
         progress(len(cases), len(cases), "")
+
+
+def hidden_outcomes(seed: int) -> Iterator[Outcome]:
+    """Of programs whose fault hides: see `adtool.selftest.corpus.hidden`."""
+    from adtool.selftest.corpus.hidden import PROGRAMS
+
+    for name, program in PROGRAMS.items():
+        for wrong in (False, True):
+            experience = Experience()
+            pairs = [
+                p
+                for tape in program(wrong, seed)
+                for x in check_tape(
+                    tape, seed=seed, experience=experience, end_to_end=False
+                ).launches
+                for p in x.pairs
+            ]
+            reasons = tuple(dict.fromkeys(p.reason for p in pairs if p.reason))
+            verdicts = tuple(p.verdict for p in pairs)
+            yield Outcome(name, "hidden", "hidden" if wrong else "", verdicts, reasons)
 
 
 def _outcome(case: Case, mutation: str, found: Any) -> Outcome:

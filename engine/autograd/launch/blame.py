@@ -8,8 +8,9 @@ compares there. For native functions, whose code is C++, differences stand in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from engine.lang.types import ArrayType, is_float
 
 Array = NDArray[Any]
 
+SECONDS = 2.0  # that looking for operands takes at most; the place is known without them
 THREADS = 64  # that are run
 CALLS = 256  # that are compared
 STEPS = 100_000  # statements of a thread
@@ -38,10 +40,18 @@ BY_STEPS = 1e-2  # of differences in the precision of a native function
 CLEAR = 1e-5  # relative; above the noise of differences
 STEP = 1e-5
 APART = 0.1  # what two steps may differ by, relative to the slope
+EVIDENCE = 1e-9  # a difference below this part of results by operands may be rounding
+UNITS = 16  # numbers of a result that are looked at one by one
 
 
-def blame(exact: Evaluation, outputs: Sequence[str], rng: np.random.Generator) -> tuple[Blame, ...]:
-    """The wrong ones of the derivatives and replays that the user wrote for functions."""
+def blame(
+    exact: Evaluation, outputs: Sequence[str], rng: np.random.Generator, thread: int = 0
+) -> tuple[Blame, ...]:
+    """The wrong ones of the derivatives and replays that the user wrote for functions.
+
+    thread: the one that is most likely to show it, which is looked at first.
+    """
+    ends = perf_counter() + SECONDS
     w = {b: rng.standard_normal(exact.initial[b].shape) for b in outputs}
     given = {a: g.copy() for a, g in exact.vjp(w).items()}
     single = any(g.dtype != np.float64 for g in given.values())
@@ -63,7 +73,7 @@ def blame(exact: Evaluation, outputs: Sequence[str], rng: np.random.Generator) -
         except (EvaluationFailed, EngineError, TypeError):
             continue
         if differs:
-            out.append(_at_worst(exact, f))
+            out.append(_at_worst(exact, f, thread, ends))
     return tuple(out)
 
 
@@ -100,8 +110,8 @@ class _Watching(interp._Thread):
         return super().call(fn, args)
 
 
-def _at_worst(exact: Evaluation, fn: n.Function) -> Blame:
-    """The derivative at those of its operands where it is furthest off."""
+def _at_worst(exact: Evaluation, fn: n.Function, thread: int, ends: float) -> Blame:
+    """The derivative at those of its operands where it is furthest off, as time allows."""
     grad, written = fn.grad, fn.grad or fn.replay
     assert written is not None
     label = fn.name.removesuffix("_lifted")
@@ -123,22 +133,62 @@ def _at_worst(exact: Evaluation, fn: n.Function) -> Blame:
         if all(isinstance(a := s.args[k], n.Var) and kernel.get(a) in exact.wrt for s in sites)
     }  # fmt: skip
     worst, most = plain, 0.0
-    for f, args in _calls(exact, fn.name):
-        wrong = [
-            c
-            for c in _compare(f, grad, args, arrays)
-            if c[0] not in fixed and _differ(c[2], c[1], CLEAR)
-        ]
-        error = max((float(np.abs(got - right).max()) for _, got, right in wrong), default=0.0)
-        if error > most * (1 + SAME):
-            most = error
-            operands = tuple(
-                (p.name, _show(a)) for p, a in zip(f.params, args, strict=True)
-                if not isinstance(p.type, ArrayType)
-            )  # fmt: skip
-            parts = tuple((p, _show(got), _show(right)) for p, got, right in wrong)
-            worst = replace(plain, operands=operands, parts=parts)
+    for f, args in _calls(exact, fn.name, thread, ends):
+        if perf_counter() > ends:
+            break
+        for seeds in _cotangents(f, args):
+            wrong = [
+                c
+                for c in _compare(f, grad, args, arrays, seeds)
+                if c[0] not in fixed and _differ(c[2], c[1], CLEAR) and _is_evidence(f, args, *c)
+            ]
+            error = max((float(np.abs(got - right).max()) for _, got, right in wrong), default=0.0)
+            if error > most * (1 + SAME):
+                most = error
+                operands = tuple(
+                    (p.name, _show(a)) for p, a in zip(f.params, args, strict=True)
+                    if not isinstance(p.type, ArrayType)
+                )  # fmt: skip
+                if any(np.any(s != 1.0) for s in seeds):
+                    names = [p.name for p in grad.params[len(args) :]]
+                    operands += tuple(
+                        (p, _show(s)) for p, s in zip(names, seeds, strict=False)
+                    )  # fmt: skip
+                parts = tuple((p, _show(got), _show(right)) for p, got, right in wrong)
+                worst = replace(plain, operands=operands, parts=parts)
+            if wrong:
+                break
     return worst
+
+
+def _cotangents(fn: n.Function, args: Sequence[Any]) -> Iterator[list[Array]]:
+    """Cotangents of a call's results: all 1, under which parts may cancel, then one at a time."""
+    ones = [np.ones_like(r) for r in _floats(_results(fn, args))]
+    yield ones
+    count = sum(s.size for s in ones)
+    for k in range(count if 1 < count <= UNITS else 0):
+        seeds, first = [np.zeros_like(s) for s in ones], 0
+        for k_th, s in enumerate(seeds):
+            if first <= k < first + s.size:
+                part = np.asarray(s, dtype=ones[k_th].dtype).copy()
+                part.flat[k - first] = 1.0
+                seeds[k_th] = part
+            first += s.size
+        yield seeds
+
+
+def _floats(results: Sequence[Any]) -> list[Any]:
+    return [r for r in results if number_kind(np.asarray(r).dtype) == "f"]
+
+
+def _is_evidence(fn: n.Function, args: Sequence[Any], name: str, got: Array, right: Array) -> bool:
+    """Whether a difference is more than rounding leaves of large parts that cancel."""
+    operand = next((a for p, a in zip(fn.params, args, strict=True) if p.name == name), None)
+    if operand is None:
+        return True
+    by = float(np.abs(np.asarray(operand, np.float64)).max(initial=0.0)) or 1.0
+    size = sum(float(np.abs(r).sum()) for r in _floats(_results(fn, args)))
+    return bool(np.nanmax(np.abs(got - right), initial=0.0) > EVIDENCE * size / by)
 
 
 def _all_calls(fn: n.Function) -> list[n.Call]:
@@ -153,7 +203,10 @@ def _all_calls(fn: n.Function) -> list[n.Call]:
     return out
 
 
-def _calls(exact: Evaluation, name: str) -> list[tuple[n.Function, list[Any]]]:
+def _calls(
+    exact: Evaluation, name: str, first: int, ends: float
+) -> list[tuple[n.Function, list[Any]]]:
+    """What threads call a function with, one of them first; until so many seconds have passed."""
     arrays = {k: v.copy() for k, v in exact.initial.items()}
     args = [
         arrays[exact.owner[p.name]] if isinstance(p.type, ArrayType) else a.value
@@ -163,7 +216,9 @@ def _calls(exact: Evaluation, name: str) -> list[tuple[n.Function, list[Any]]]:
     journal = interp.Journal()
     values = interp._arguments(exact.variants.ir, args)
     with np.errstate(all="ignore"):
-        for k in range(min(exact.threads, THREADS)):
+        for k in dict.fromkeys((first, *range(min(exact.threads, THREADS)))):
+            if seen and perf_counter() > ends - SECONDS / 2:  # the rest is for comparing
+                break
             thread = _Watching(k, exact.dim, journal, None, STEPS, {})
             thread.wanted, thread.seen = name, seen
             try:
@@ -174,12 +229,12 @@ def _calls(exact: Evaluation, name: str) -> list[tuple[n.Function, list[Any]]]:
 
 
 def _compare(
-    fn: n.Function, grad: n.Function, args: Sequence[Any], arrays: set[str]
+    fn: n.Function, grad: n.Function, args: Sequence[Any], arrays: set[str], seeds: list[Array]
 ) -> list[tuple[str, Array, Array]]:
-    """The derivative of the sum of a call's results by each operand: the user's, and differences.
+    """The derivative of a sum of a call's results by each operand: the user's, and differences.
 
-    arrays: those of the array operands that are compared, by the elements that differ. Empty
-    where it could not be had.
+    arrays: those of the array operands that are compared, by the elements that differ. seeds: the
+    weights of the results that are floats. Empty where it could not be had.
     """
     if not fn.results:
         return []
@@ -189,9 +244,6 @@ def _compare(
     moving = [i for i, p in enumerate(fn.params) if i not in whole and is_float(p.type)]
     gradients = {f"adj_{fn.params[i].name}": np.zeros_like(args[i]) for i in whole}
     try:
-        seeds = [
-            np.ones_like(r) for r in _results(fn, args) if number_kind(np.asarray(r).dtype) == "f"
-        ]
         given = [p.name for p in grad.params[len(args) + len(seeds) :]]
         if any(name not in gradients for name in given):
             return []
@@ -199,14 +251,14 @@ def _compare(
         if [np.shape(a) for a in adjoints] != [np.shape(args[i]) for i in moving]:
             return []
         out = [
-            (fn.params[i].name, np.asarray(a, np.float64), _slopes(fn, args, i))
+            (fn.params[i].name, np.asarray(a, np.float64), _slopes(fn, args, i, seeds))
             for i, a in zip(moving, adjoints, strict=True)
         ]
         for i, gradient in zip(whole, gradients.values(), strict=True):
             if fn.params[i].name in arrays:
 
                 def slope(x: Array, at: tuple[int, ...], i: int = i) -> float:
-                    return _slope(fn, args, i, x, at)
+                    return _slope(fn, args, i, x, at, seeds)
 
                 out += compared(fn, args, i, gradient, slope, CLEAR)
     except (interp.InterpError, TypeError):
@@ -214,17 +266,18 @@ def _compare(
     return out
 
 
-def _slopes(fn: n.Function, args: Sequence[Any], i: int) -> Array:
-    """Differences of the sum of the results by operand i, by the five-point rule."""
+def _slopes(fn: n.Function, args: Sequence[Any], i: int, seeds: Sequence[Array]) -> Array:
+    """Differences of the weighted results by operand i, by the five-point rule."""
     x = np.asarray(args[i], np.float64)
     out = np.empty(x.shape)
     for at in np.ndindex(x.shape):
-        out[at] = _slope(fn, args, i, x, at)
+        out[at] = _slope(fn, args, i, x, at, seeds)
     return out
 
 
 def _slope(
-    fn: n.Function, args: Sequence[Any], i: int, x: Array, at: tuple[int, ...]
+    fn: n.Function, args: Sequence[Any], i: int, x: Array, at: tuple[int, ...],
+    seeds: Sequence[Array],
 ) -> float:  # fmt: skip
     """The same by one number of operand i, which is x; NaN at a pole."""
     h = STEP * max(1e-3, abs(float(x[at])))
@@ -233,7 +286,8 @@ def _slope(
         moved = x.copy()
         moved[at] += steps * h
         now = [*args[:i], moved, *args[i + 1 :]]
-        sides.append(sum(float(np.sum(r)) for r in _results(fn, now)))
+        found = zip(_floats(_results(fn, now)), seeds, strict=False)
+        sides.append(sum(float(np.sum(r * s)) for r, s in found))
     narrow, wide = (sides[1] - sides[2]) / (2.0 * h), (sides[0] - sides[3]) / (4.0 * h)
     if abs(narrow - wide) > APART * max(abs(narrow), abs(wide)):
         return float("nan")

@@ -16,6 +16,7 @@ from engine.autograd.launch.directions import Comparisons, Pair
 from engine.autograd.launch.evaluation import EvaluationFailed, Evaluations
 from engine.autograd.launch.experience import Experience
 from engine.autograd.launch.explanation import blamed, cornered, explained, handwritten
+from engine.autograd.launch.linearity import with_linearity
 from engine.autograd.launch.mask import masked
 from engine.autograd.launch.paths import (
     adjoints_differ,
@@ -131,6 +132,8 @@ def _checked(
         verdicts = {c.verdict for c in compared.pairs.values()}
         if (compared.beside or "kink" in verdicts) and not verdicts & {"fail", "nan"}:
             experience.add_kinked(kind)
+        if result.culprits:
+            compared = replace(compared, pairs=with_linearity(evaluated, compared.pairs, rng))
         if adjoints_differ(compared.pairs) and takes_another_path(launch):
             return _checked(result, record, launch, options, experience, kind)
         compared = replace(compared, pairs=_beside_kinks(launch, compared.pairs, how, rng))

@@ -56,9 +56,16 @@ def blamed(
     pairs: Sequence[PairResult], launch: Evaluations, rng: np.random.Generator
 ) -> tuple[Blame, ...]:
     """The derivatives written by hand that are wrong, where some pair is."""
-    if not any(p.verdict == "fail" for p in pairs):
+    worst = next((p for p in pairs if p.verdict == "fail"), None)
+    if worst is None:
         return ()
-    return blame(launch.exact, launch.outputs, rng)
+    return blame(launch.exact, launch.outputs, rng, _thread_of(worst, launch))
+
+
+def _thread_of(pair: PairResult, launch: Evaluations) -> int:
+    """The thread that the worst entry is likely to be of: outputs lie as threads do, as a rule."""
+    row = -1 if pair.worst is None else pair.worst.row
+    return max(row, 0) * launch.exact.threads // max(launch.size(pair.output), 1)
 
 
 @lru_cache(256)
