@@ -42,9 +42,11 @@ class DataRace(Rule):
             """,
         why="""
             On the CPU threads run in order here, so that results are the same each time; on a
-            GPU they are not. The gradient follows the order that ran, if it can: `backward()`
-            refuses kernels of which all threads store to one element (E407). Under
-            `adtool check` it goes on, so that the rest can be checked.
+            GPU they are not. The gradient follows the order that ran, if it can: that of
+            `y[0] = y[0] * x[i]` in all threads is exact on the CPU, and refused on GPUs.
+            Kernels of which all threads store a value of their own to one element, made of
+            nothing that was there, `backward()` refuses (E407). Under `adtool check` it goes on,
+            so that the rest can be checked.
             """,
         example="""
             i = wp.tid()

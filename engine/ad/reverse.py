@@ -38,6 +38,8 @@ from engine.ir.builder import Builder, Names, const
 from engine.ir.rewrite import fresh_copy, names_in
 from engine.lang.types import INT64, UINT64
 
+NO_ARRAYS: Mapping[str, n.Var] = {}
+
 
 @dataclass(frozen=True)
 class Adjoint:
@@ -55,18 +57,21 @@ class _Forward:
     """Emits primal statements without their effects.
 
     measured: nested loops (by identity) whose iterations the forward sweep counts, to
-    know beforehand what the reverse sweep saves. checkpoint: save segments of loops.
+    know beforehand what the reverse sweep saves. checkpoint: save segments of loops. again: save
+    nothing in loops, whose iterations run once more from the first for each that is reversed.
     """
 
     def __init__(
         self, names: Names, journal: n.Var, sites: frozenset[int], measured: Mapping[int, int],
-        checkpoint: bool,
+        checkpoint: bool, again: bool = False,
     ) -> None:  # fmt: skip
         self.names = names
         self.journal = journal
         self.sites = sites
         self.measured = measured
         self.checkpoint = checkpoint
+        self.again = again
+        self.repeated: dict[int, tuple[n.Block, n.Block]] = {}  # tests and bodies of such loops
         self.most: dict[int, n.Var] = {}  # by measured loop: the most iterations that it had
         self.nested: dict[int, tuple[cp.Stacks, ...]] = {}
         self.counted: set[int] = set()  # measured loops of which the segments have been saved
@@ -178,6 +183,9 @@ class _Forward:
         if (not outermost or self.checkpoint) and cp.may_be_long(s):
             self.nested[id(s)] = (stacks,)
         pushes = push(stacks, s)
+        if self.again:
+            self.repeated[id(s)] = (test, body)
+            pushes = []
         if self.checkpoint and cp.may_be_long(s):
             segments = self.stacks_for(carried)
             self.segments[id(s)] = (segments, test, body)
@@ -274,12 +282,31 @@ class _Reverse:
         else:
 
             def back(body: Builder, k: n.Atom) -> None:
-                body.stmts += pop(stacks, s)
+                if self.f.again:
+                    self.repeat(body, s, k)
+                else:
+                    body.stmts += pop(stacks, s)
                 self.iteration(body, s, k)
 
             cp.count_down(b, trips, back)
         for (v, _), was in zip(stacks, kept, strict=True):
             b.set(v, was)
+
+    def repeat(self, b: Builder, s: n.For | n.While, k: n.Atom) -> None:
+        """The loop from its start up to iteration k, without effects."""
+        for (v, _), was in zip(self.f.stacks[id(s)], self.f.kept[id(s)], strict=True):
+            b.set(v, was)
+        test, body = self.f.repeated[id(s)]
+        inner = b.child()
+        j = b.temp(UINT64, "again")
+        given: dict[n.Var, n.Atom] = {}
+        inner.stmts += fresh_copy(test, self.names)[0]
+        if isinstance(s, n.For):
+            start, step = self.f.bounds[id(s)]
+            given[s.var] = inner.op("add", start, offset_at(inner, step, j))
+        inner.stmts += fresh_copy(body, self.names, given)[0]
+        b.add(n.For(j, const(0, UINT64), k, const(1, UINT64), inner.block(), s.span))
+        b.stmts += fresh_copy(test, self.names)[0]
 
     def iteration(self, body: Builder, s: n.For | n.While, k: n.Atom) -> None:
         """The reverse of iteration k, whose variables have been taken back."""
@@ -385,14 +412,16 @@ def _build(
 def backward_code(
     fn: n.Function, names: Names, moving: frozenset[n.Var],
     seeds: Sequence[tuple[n.Var, n.Atom]], kept: KeptAdjoints | None = None,
+    arrays: Mapping[str, n.Var] = NO_ARRAYS,
 ) -> tuple[n.Block, Mapping[n.Var, n.Var]]:  # fmt: skip
-    """Forward and reverse sweep of a body without loops, and the adjoints of its variables.
+    """Forward and reverse sweep of a body, and the adjoints of its variables.
 
-    It writes no memory. seeds: results and their cotangents. moving: the active variables.
+    It saves nothing, so that it is code like any other, and writes no memory but the gradients of
+    `arrays`. seeds: results and their cotangents. moving: the active variables.
     """
     journal = n.Var(names.fresh("journal"), INT64, mutable=True)
-    forward = _Forward(names, journal, frozenset(), {}, False)
-    rules = AdjointRules(names, {}, moving, kept or _kept())
+    forward = _Forward(names, journal, frozenset(), {}, False, again=True)
+    rules = AdjointRules(names, arrays, moving, kept or _kept())
     b = Builder(names, fn.span)
     b.stmts += forward.saving(fn.body)
     for r, ct in seeds:

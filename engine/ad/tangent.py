@@ -16,6 +16,7 @@ from dataclasses import replace
 from engine.ad import tangent_rules as rules
 from engine.ad.silence import silent
 from engine.ad.tangent_rules import Maybe
+from engine.ad.transpose import transpose
 from engine.ad.varied import Activity, by_values, moving_params
 from engine.diagnostics import Diagnostic, KernelError
 from engine.ir import nodes as n
@@ -41,6 +42,15 @@ class _Program:
     def __init__(self) -> None:
         self.activity = Activity()
         self.made: dict[tuple[int, frozenset[str]], n.Function] = {}
+        self.transposes: dict[tuple[int, tuple[bool, ...], frozenset[str]], n.Function] = {}
+
+    def transposed(
+        self, fn: n.Function, moving: tuple[bool, ...], there: frozenset[str]
+    ) -> n.Function:
+        key = (id(fn), moving, there)
+        if key not in self.transposes:
+            self.transposes[key] = transpose(fn, moving, there)
+        return self.transposes[key]
 
     def function(self, fn: n.Function, moving: frozenset[str]) -> n.Function:
         key = (id(fn), moving)
@@ -175,6 +185,9 @@ class _Tangent:
             for d, t in zip(s.dsts, rules.custom(b, s, tangents), strict=True):
                 self.tangents[d] = t
             return
+        if s.func.grad is not None:
+            self.by_transpose(b, s, tangents)
+            return
         moving = moving_params(s, self.varied.vars, self.moving)
         # What may move by the variables' types, but not here, moves by zero.
         if not moving:
@@ -191,6 +204,28 @@ class _Tangent:
         moves = self.program.activity.of(s.func, moving).results
         moved = [self.fresh(d) for d, m in zip(s.dsts, moves, strict=False) if m]
         b.add(replace(s, dsts=(*s.dsts, *moved), func=func, args=(*s.args, *extra)))
+
+    def by_transpose(self, b: Builder, s: n.Call, tangents: Sequence[Maybe]) -> None:
+        """A function whose gradient, of arrays that move, is the user's own."""
+        grad = s.func.grad
+        assert grad is not None
+        if grad.native is not None:
+            raise _no_tangent(s)
+        given = dict(zip((p.name for p in s.func.params), s.args, strict=True))
+        there = {
+            k: self.arrays[a.name]
+            for k in grad.gradients if isinstance(a := given[k], n.Var) and a.name in self.arrays
+        }  # fmt: skip
+        floats = [t for p, t in zip(s.func.params, tangents, strict=True) if rules.is_value(p)]
+        func = self.program.transposed(
+            s.func, tuple(t is not None for t in floats), frozenset(there)
+        )
+        moved = tuple(self.fresh(d) for d in s.dsts if is_float(d.type))
+        if len(s.dsts) < len(s.func.results):  # a call whose results nothing uses
+            moved = tuple(b.temp(t, "moved") for t in func.results)
+        b.add(s)
+        args = (*s.args, *(t for t in floats if t is not None), *there.values())
+        b.add(n.Call(moved, func, args, b.span))
 
 
 def _no_tangent(s: n.Call) -> KernelError:

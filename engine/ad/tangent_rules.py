@@ -124,6 +124,11 @@ def exchange(b: Builder, s: n.Atomic, tan: n.Var, moved: Maybe) -> None:
         b.add(n.If(b.op("eq", s.dst, s.compare), (store,), (), b.span))
 
 
+def is_value(p: n.Var) -> bool:
+    """Whether a parameter is a float that is no array."""
+    return not isinstance(p.type, ArrayType) and is_float(p.type)
+
+
 def custom(b: Builder, s: n.Call, tangents: Sequence[Maybe]) -> list[Maybe]:
     """Tangents of the results of a function whose derivative is the user's own VJP.
 
@@ -133,11 +138,7 @@ def custom(b: Builder, s: n.Call, tangents: Sequence[Maybe]) -> list[Maybe]:
     """
     grad = s.func.grad
     assert grad is not None
-    inputs = [
-        t
-        for p, t in zip(s.func.params, tangents, strict=True)
-        if not isinstance(p.type, ArrayType) and is_float(p.type)
-    ]
+    inputs = [t for p, t in zip(s.func.params, tangents, strict=True) if is_value(p)]
     out: list[Maybe] = []
     for k, d in enumerate(s.dsts):
         if not is_float(d.type) or all(t is None for t in inputs):

@@ -76,16 +76,14 @@ class Activity:
         self, s: n.Call, found: frozenset[n.Var] | set[n.Var], moving: frozenset[str]
     ) -> tuple[bool, ...]:
         """Which results of a call may move."""
-        if by_values(s, moving):
-            return (any(a in found for a in s.args),) * len(s.func.results)
+        if s.func.grad is not None:  # the user's own: any result may depend on any argument
+            moves = any(a in found for a in s.args) or not by_values(s, moving)
+            return (moves,) * len(s.func.results)
         return self.of(s.func, moving_params(s, found, moving)).results
 
 
 def by_values(s: n.Call, moving: frozenset[str]) -> bool:
-    """Whether a call has a derivative of the user's own that forward mode can use.
-
-    One of arrays (as a gradient gives it) says nothing of single elements that move.
-    """
+    """Whether a call has a derivative of the user's own, and no array that it is of moves."""
     grad = s.func.grad
     if grad is None:
         return False

@@ -71,7 +71,7 @@ class Variants:
         self._adjoints: dict[Key, ad.Adjoint] = {}
         self._tangents: dict[frozenset[str], Function] = {}
         self._accesses: ad.Accesses | Literal[False] | None = False
-        self._clashes: dict[tuple[tuple[int, ...], frozenset[str]], list[Store]] = {}
+        self._clashes: dict[tuple[tuple[int, ...], frozenset[str], bool], list[Store]] = {}
         self._stops: dict[frozenset[str], tuple[Function, ...]] = {}
         self._late: dict[Key, tuple[ad.Late, ...]] = {}
         self._entries: dict[tuple[Backend, Form, Key], Entry] = {}
@@ -246,12 +246,18 @@ class Variants:
         read = self.facts.read_again
         return (read & self.written - self.facts.replayed) | (aliased & read)
 
-    def clashes(self, dim: tuple[int, ...], arrays: frozenset[str]) -> list[Store]:
-        """Stores by which threads certainly overwrite each other; see `ad.threads.certain`."""
-        key = (tuple(min(n, 2) for n in dim), arrays)
+    def clashes(
+        self, backend: Backend, dim: tuple[int, ...], arrays: frozenset[str]
+    ) -> list[Store]:
+        """Stores by which threads certainly overwrite each other; see `ad.threads.certain`.
+
+        On the host threads of such launches run one after the other.
+        """
+        key = (tuple(min(n, 2) for n in dim), arrays, backend.on_host)
         return self._few(
-            self._clashes, key, ["clashes", *key], lambda: ad.clashes(self.ir, dim, arrays), []
-        )
+            self._clashes, key, ["clashes", *key],
+            lambda: ad.clashes(self.ir, dim, arrays, backend.on_host), [],
+        )  # fmt: skip
 
     def adjoint_ir(self, wrt: frozenset[str], journaled: frozenset[str]) -> ad.Adjoint:
         with _lock:

@@ -273,7 +273,7 @@ class LaunchRecord(Record):
 
         Who watches is told instead; gradients are those of the order in which threads run.
         """
-        for s in self.plan.variants.clashes(self.dim, wrt):
+        for s in self.plan.variants.clashes(self.plan.backend, self.dim, wrt):
             if faults.watchers:
                 from engine.runtime import watch
 
@@ -340,7 +340,8 @@ class LaunchRecord(Record):
         plan, wrt = self.plan, selection.wrt
         variants = plan.variants
         if (
-            variants.stops(wrt) or variants.clashes(self.dim, wrt) or variants.rewritten
+            variants.stops(wrt) or variants.clashes(plan.backend, self.dim, wrt)
+            or variants.rewritten
             or variants.late(wrt, self.aliased) or 0 in self.dim
         ):  # fmt: skip
             return

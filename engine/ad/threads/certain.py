@@ -3,6 +3,9 @@
 Which value stays depends on the order of the threads, which no derivative can know.
 Only what is certain counts: a store that every thread runs, to an element that is the
 same for all of them, of a value that each takes from an element of its own.
+
+Where threads run one after the other, a value that is made of what was there before
+(`y[0] *= x[i]`) overwrites nobody's: each thread goes on from the one before it.
 """
 
 from __future__ import annotations
@@ -19,8 +22,13 @@ from engine.lang.types import ArrayType, is_float
 _CHOOSING = ("select", "where", "min", "max", "clamp")
 
 
-def clashes(fn: n.Function, dim: Sequence[int], arrays: frozenset[str]) -> list[n.Store]:
-    """Such stores of a kernel launched over `dim`, to the array parameters `arrays`."""
+def clashes(
+    fn: n.Function, dim: Sequence[int], arrays: frozenset[str], in_order: bool = False
+) -> list[n.Store]:
+    """Such stores of a kernel launched over `dim`, to the array parameters `arrays`.
+
+    in_order: threads run one after the other.
+    """
     body = list(by_every_thread(fn))
     seen = _Threads(fn, dim)
     out = []
@@ -31,6 +39,7 @@ def clashes(fn: n.Function, dim: Sequence[int], arrays: frozenset[str]) -> list[
             and s.array.name in arrays
             and all(a in seen.uniform or isinstance(a, n.Const) for a in (*s.index, *s.path))
             and s.value in seen.own
+            and not (in_order and seen.goes_on(s))
         ):
             out.append(s)
     return [s for s in out if not _written_later(fn.body, s)]
@@ -50,11 +59,17 @@ def _written_later(body: n.Block, store: n.Store) -> bool:
     return False
 
 
+# An array's name, its index and the path to a component.
+_Element = tuple[str, tuple[object, ...], tuple[object, ...]]
+
+
 class _Threads:
     """What is known of temporaries: the same for all threads, or another for each.
 
     uniform: the same. apart: integers that are different wherever two threads differ in
-    some axis. own: values taken from another element by threads that differ in it.
+    some axis. own: values taken from another element by threads that differ in it. known: how
+    uniform temporaries were made, equal for those that are equal. made_of: by values, the elements
+    that are the same for all threads and that a thread read for it.
     """
 
     def __init__(self, fn: n.Function, dim: Sequence[int]) -> None:
@@ -63,15 +78,35 @@ class _Threads:
         self.apart: set[n.Atom] = set()
         self.own: set[n.Atom] = set()
         self.written = written_params(fn)
+        self.known: dict[n.Atom, object] = {}
+        self.made_of: dict[n.Atom, frozenset[_Element]] = {}
+
+    def key(self, a: n.Atom) -> object:
+        return a if isinstance(a, n.Const) else self.known.get(a, a)
+
+    def element(self, s: n.Load | n.Store) -> _Element:
+        return s.array.name, tuple(map(self.key, s.index)), tuple(map(self.key, s.path))
+
+    def goes_on(self, s: n.Store) -> bool:
+        """Whether what a thread stores is made of what it read there."""
+        name, index, path = self.element(s)
+        return any(
+            array == name and at == index and path[: len(part)] == part
+            for array, at, part in self.made_of.get(s.value, ())
+        )
 
     def statement(self, s: n.Stmt) -> None:
         if isinstance(s, n.Load):
-            if s.array.name not in self.written and self.same(s.index) and self.same(s.path):
-                self.uniform.add(s.dst)
+            if self.same(s.index) and self.same(s.path):
+                self.made_of[s.dst] = frozenset({self.element(s)})
+                if s.array.name not in self.written:
+                    self.uniform.add(s.dst)
+                    self.known[s.dst] = self.element(s)
             if any(a in self.apart for a in s.index):
                 self.own.add(s.dst)
         elif isinstance(s, n.Let):
             self.operation(s)
+            self.made_of[s.dst] = frozenset().union(*(self.made_of.get(a, ()) for a in s.args))
 
     def same(self, atoms: Sequence[n.Atom]) -> bool:
         return all(isinstance(a, n.Const) or a in self.uniform for a in atoms)
@@ -83,6 +118,7 @@ class _Threads:
             return
         if self.same(s.args):
             self.uniform.add(s.dst)
+            self.known[s.dst] = (s.op, *map(self.key, s.args))
             return
         if s.op in ("add", "sub", "copy", "within"):
             moving = [a for a in s.args if a in self.apart]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.autograd.launch.derived import lifted
+from engine.autograd.launch.derived import lifted, plain
 from engine.autograd.launch.evaluation import EvaluationFailed, QuietRuns, plain_accesses
 from engine.autograd.launch.recorded_arguments import as_passed
 from engine.autograd.tape.memory import Gradients, Memories, Memory, Placement, placements
@@ -250,11 +250,16 @@ class ReplayedLaunch(Operation):
     def tangent(self) -> None:
         if self.idle:
             return
+        made = self.exact
         try:
-            self.exact.tangent_ir(self.moving)
+            made.tangent_ir(self.moving)
+        except EngineError:  # a gradient of the user's own that has no transpose: by its code
+            made = plain(made)
+        try:
+            made.tangent_ir(self.moving)
         except (TypeError, EngineError) as why:
             raise EvaluationFailed(f"{self.plan.kernel.key!r} has no forward mode: {why}") from None
-        self._run(self.exact, "tangent", self.args + self.moved, self.moving)
+        self._run(made, "tangent", self.args + self.moved, self.moving)
 
     def close(self) -> None:
         self._journal = None

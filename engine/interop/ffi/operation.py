@@ -22,6 +22,7 @@ from engine.diagnostics import Diagnostic, TapeError
 from engine.interop.ffi.program import Buffer, KernelProgram, Part, Shape, Step
 from engine.lang.types import ArrayType, is_float
 from engine.logger import log_warning
+from engine.runtime.device import HOST
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch_errors import fail
 
@@ -410,7 +411,7 @@ class _Writer:
     def _check(self, wrt: frozenset[str]) -> None:
         """Raises TapeError (E407, E408) for gradients that are not those of what ran."""
         name, variants = self.base.name, self.variants
-        for s in variants.clashes(self.base.dim, wrt):
+        for s in variants.clashes(HOST.backend, self.base.dim, wrt):
             raise TapeError(
                 Diagnostic(
                     "E407", f"all threads of kernel {name!r} store a value of their own to one "
