@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.programs import expectations
+from tests.programs import expectations, runner
 from tests.programs.runner import BROKEN, RIGHT
 
 
@@ -87,3 +87,16 @@ def test_a_comment_that_cannot_be_read_is_an_error(tmp_path: Path, comment: str)
     path.write_text(f"# expect: exit=0\n# expect: {comment}\n")
     with pytest.raises(ValueError, match=r"program\.py:2"):
         expectations.read(path)
+
+
+def test_a_row_that_passes_beside_an_error_is_seen() -> None:
+    def report(verdict: str, error: object) -> dict[str, Any]:
+        pair = {"verdict": verdict, "max_rel_error": error}
+        return {"launches": [{"pairs": [pair]}]}
+
+    assert runner.passing_errors(report("pass", 0.99))
+    assert runner.passing_errors(report("pass", "inf")) and runner.passing_errors(
+        report("pass", "nan")
+    )
+    for verdict, error in (("pass", 1e-4), ("pass", None), ("fail", 0.99), ("kink", 0.5)):
+        assert not runner.passing_errors(report(verdict, error))

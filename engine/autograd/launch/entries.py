@@ -219,7 +219,9 @@ def judged_again(
     before, d = found.pairs[pair], found.disagreements.get(pair)
     if before.verdict == "nan":
         return replace(before, checked=before.checked + block.ad.size)
-    c = _judged(displaced, before, *pair, block)
+    c = _judged(displaced, replace(before, max_abs=0.0, max_rel=0.0), *pair, block)
+    if c.verdict != "pass":  # else what directions have disagreed by was no error of these
+        c = c.bounded(before.max_abs, before.max_rel)
     if c.verdict == "pass" and d is not None and is_sure(displaced, d):
         c = _by_forward(displaced, c, *pair, block)
     if c.checked == size(pair[0]) * size(pair[1]) or c.verdict in ("fail", "nan"):
