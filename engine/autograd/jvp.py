@@ -81,13 +81,15 @@ def jvp(
     that the kernel writes. Of a tape, derivatives flow through the arrays that require a
     gradient, as in `Tape.backward`, and the result has the tangents that they have after
     the last record. Each recorded launch is differentiated at the values that its inputs
-    had when it was recorded. User arrays and gradients stay bit for bit as they were, and
+    had when it was recorded. Of functions with a gradient of the user's own (`func_grad`), it is
+    the transpose of that gradient. User arrays and gradients stay bit for bit as they were, and
     nothing is printed.
 
     Raises TapeError: E406 for tangents that do not fit; E401 for a function given to
     `Tape.record_func`, which has no forward derivative, and where the values of a
     recorded launch's inputs were not kept (`config.tape_snapshots`, `config.overwrites`).
-    Of a launch, all that `launch` raises.
+    KernelError (E110) where a gradient of arrays of the user's own is not linear in its cotangents,
+    or in C++. Of a launch, all that `launch` raises.
 
     ::
 

@@ -138,9 +138,13 @@ class Touches:
         """Inputs that only what the tape reads of them counts of, by their number.
 
         The host had overwritten them before; or a launch beside the tape made them, and the tape
-        never reads them: data, of which nobody wants a gradient.
+        never reads them, nor starts from them: data, of which nobody wants a gradient.
         """
         return tuple(sorted({*self.late.values(), *self._made.values()}))
+
+    def seeded(self, a: array) -> None:
+        """A backward pass has a cotangent for an array: it is no mere data."""
+        self._made.pop(a._packed, None)
 
     def has(self, a: array) -> bool:
         """Whether an array is one of the inputs."""
@@ -163,14 +167,16 @@ class Touches:
         """What the gradients say of the direction.
 
         None where what an input held is lost, or was something else when it was touched first.
+        Inputs that no run moves, as the tape never reads them, are no part of the direction.
         """
         if self.muddled:
             return None
         total = 0.0
+        still = frozenset(self._made.values())
         for number, (of, hold) in enumerate(self._arrays):
             a = of()
-            if a is None:
-                continue  # nobody can ask for its gradient any more
+            if a is None or number in still:
+                continue  # of one that is gone, nobody can ask for the gradient any more
             held = None if hold.unseen and hold.storage is not None else contents(a, hold)
             if held is None:
                 return None

@@ -399,6 +399,8 @@ def _sought(tape: CapturedTape, followed: Followed, run: Pass, early: bool) -> S
     followed.used |= loose and bool(followed.reads)
     if not (followed.used or seen or followed.functions or early):
         return None
+    for a, _ in run.seeds:
+        followed.touches.seeded(a)
     derivative, value = followed.touches.derivative(), value_of(run)
     if derivative is None or not np.isfinite([derivative, value]).all():
         return None
