@@ -29,8 +29,11 @@ if _LEVEL not in os.environ:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--parts`, `--native`, `--device`: see `tests.parts`, `tests.native`, `tests.emulated`."""
+    """`--parts`, `--native`, `--hot`, `--device`: see these modules of `tests` (`emulated`)."""
     parser.addoption("--native", action="store_true", help="run launches without Python")
+    parser.addoption(
+        "--hot", action="store_true", help="run tests by Python, then natively: the same gradients"
+    )
     parser.addoption(
         "--parts", action="store_true", help="run all launches in parts, by 1, 2 and 7 threads"
     )
@@ -62,6 +65,10 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests import native
 
         native.install()
+    if config.getoption("--hot"):
+        from tests import hot
+
+        config.pluginmanager.register(hot.Hot())
     if config.getoption("--device") == "emulated-cuda":
         from tests import emulated
 

@@ -14,7 +14,7 @@ from tests.unit.runtime.sequences import ONE_CALL
 from tests.unit.runtime.test_short_launches import in_place, made, scale, total
 from tests.unit.tape.unseen_sequences import quiet
 
-pytestmark = ONE_CALL
+pytestmark = [*ONE_CALL, pytest.mark.cold("steps through the first pass")]
 
 N = 4
 # Modules: another thread may run at each step of Python in them.

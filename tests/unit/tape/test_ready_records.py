@@ -23,7 +23,10 @@ from tests.unit.runtime.test_short_launches import (
     way,
 )
 
-pytestmark = pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
+pytestmark = [
+    pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here"),
+    pytest.mark.cold("says by itself how launches run"),
+]
 
 Made = tuple[wp.Tape, Any, list[Any]]  # a tape, its loss, its arrays
 

@@ -18,7 +18,7 @@ from tests.unit.runtime.sequences import ONE_CALL, add, record, step
 from tests.unit.runtime.test_short_launches import in_place, made, scale, total, turns
 from tests.unit.tape.unseen_sequences import quiet
 
-pytestmark = ONE_CALL
+pytestmark = [*ONE_CALL, pytest.mark.cold("counts objects and rows")]
 
 N = 5
 

@@ -25,7 +25,11 @@ from tests.unit.tape.seeded import (
     same,
 )
 
-pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("small")]
+pytestmark = [
+    pytest.mark.whole,
+    pytest.mark.usefixtures("small"),
+    pytest.mark.cold("says by itself how launches run"),
+]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])

@@ -29,7 +29,11 @@ from tests.unit.tape.unseen_sequences import (
     training,
 )
 
-pytestmark = [*ONE_CALL, pytest.mark.usefixtures("alone")]
+pytestmark = [
+    *ONE_CALL,
+    pytest.mark.usefixtures("alone"),
+    pytest.mark.cold("counts what is captured natively"),
+]
 
 
 def _fitted(seed: int) -> tuple[list[Any], Callable[[], list[Any]]]:

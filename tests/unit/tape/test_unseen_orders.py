@@ -21,7 +21,11 @@ from tests.unit.tape.unseen_sequences import (
     training,
 )
 
-pytestmark = [*ONE_CALL, pytest.mark.usefixtures("alone")]
+pytestmark = [
+    *ONE_CALL,
+    pytest.mark.usefixtures("alone"),
+    pytest.mark.cold("counts what is captured natively"),
+]
 
 
 class Halving(wp.Tape):
