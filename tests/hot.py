@@ -26,17 +26,15 @@ from engine.tape.tape import Tape
 
 
 class Notes:
-    """What the backward passes of one run gave. native: how many of them had compact rows."""
+    """What the backward passes of one run gave. native: of how many compiled code had recorded."""
 
     def __init__(self) -> None:
         self.passes: list[list[tuple[tuple[int, ...], bytes]]] = []
         self.native = 0
 
     def add(self, tape: Tape) -> None:
-        listed = tape._listed()
-        self.native += rows.are_rows(listed) and rows.has_any(listed)
         found, seen = [], set[int]()
-        for a in rows.arrays(listed, tape._made):
+        for a in rows.arrays(tape._listed(), tape._made):
             g = a._grad
             if g is None or id(g) in seen or not g.is_contiguous or g.storage.device is not HOST:
                 continue
@@ -52,7 +50,10 @@ def noting(after: int) -> Iterator[Notes]:
 
     @functools.wraps(plain)
     def backward(self: Tape, *args: Any, **given: Any) -> None:
+        listed = self._listed()
+        compact = rows.are_rows(listed) and rows.has_any(listed)
         plain(self, *args, **given)
+        notes.native += compact
         if wp.config.native_after == after:  # else the test says by itself how it runs
             notes.add(self)
 
@@ -114,5 +115,5 @@ class Hot:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(
             f"hot: {self.tests} tests compared, {self.passes} backward passes, {self.native} of "
-            f"compact rows; {self.cold} tests run once"
+            f"what compiled code had recorded; {self.cold} tests run once"
         )

@@ -352,6 +352,7 @@ def _late_gradient() -> float:
     return float(x.grad.numpy()[0])
 
 
+@pytest.mark.cold("the gradient is given once")
 def test_custom_gradient_given_after_a_launch() -> None:
     assert _late_gradient() == 1.0
 

@@ -63,8 +63,8 @@ class Counted:
             return many(at, first, end, progress)
 
         functions = NATIVE._replace(many=counted)
-        monkeypatch.setattr(launcher.maker, "functions", functions)
-        monkeypatch.setattr(CPU, "functions", functions)
+        monkeypatch.setattr(launcher.maker, "_functions", functions)
+        monkeypatch.setattr(CPU, "made", functions)
 
     def taken(self) -> list[int]:
         found, self.calls = self.calls, []

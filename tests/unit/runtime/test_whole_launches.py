@@ -220,8 +220,8 @@ class Counted:
             **{name: self.counted(name) for name in ("whole", "back_all", "cleared", "seeded",
                                                      "zeros")}
         )  # fmt: skip
-        monkeypatch.setattr(launcher.maker, "functions", functions)
-        monkeypatch.setattr(CPU, "functions", functions)
+        monkeypatch.setattr(launcher.maker, "_functions", functions)
+        monkeypatch.setattr(CPU, "made", functions)
         monkeypatch.setattr(wp, "launch", plain_launch)  # which asks them
 
     def counted(self, name: str) -> Callable[..., Any]:

@@ -111,8 +111,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return came[-1]
 
     functions = NATIVE._replace(back_all=call)
-    monkeypatch.setattr(launcher.maker, "functions", functions)
-    monkeypatch.setattr(CPU, "functions", functions)
+    monkeypatch.setattr(launcher.maker, "_functions", functions)
+    monkeypatch.setattr(CPU, "made", functions)
     return came
 
 

@@ -24,6 +24,7 @@ def square_in_place(x: wp.array(dtype=float)):
     x[i] = x[i] * x[i]
 
 
+@pytest.mark.cold("threads end in any order")
 def test_each_thread_has_its_own_tape():
     errors = []
 
