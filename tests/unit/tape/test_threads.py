@@ -4,6 +4,7 @@ import gc
 import threading
 
 import numpy as np
+import pytest
 
 import engine as wp
 from engine.runtime import chunks
