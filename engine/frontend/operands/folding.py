@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from engine.frontend.operands.operand import Value, literal, number
 
 Number = int | float
@@ -34,6 +36,8 @@ def _pair(name: str, a: Number, b: Number) -> Number | None:
         # Between integers `/` truncates toward zero, as everywhere in the language.
         sign = 1 if (a < 0) == (b < 0) else -1
         return sign * (abs(a) // abs(b)) if _whole(a, b) else a / b
+    if name == "/" and not _whole(a, b):
+        return float(np.divide(float(a), float(b)))  # IEEE, where Python raises
     if name == "//" and _whole(a, b) and b != 0:
         return a // b
     if name == "**" and _whole(a, b) and 0 <= b < 64 and abs(a) < 2**16:
@@ -41,6 +45,13 @@ def _pair(name: str, a: Number, b: Number) -> Number | None:
         for _ in range(int(b)):
             out *= int(a)
         return out
+    if name == "**" and not _whole(a, b):
+        try:
+            power = float(a) ** float(b)
+        except (OverflowError, ZeroDivisionError):
+            power = complex()
+        # IEEE where Python raises, or leaves the real numbers.
+        return power if isinstance(power, float) else float(np.power(float(a), float(b)))
     return None
 
 
@@ -62,7 +73,8 @@ def fold(name: str, args: Sequence[Value]) -> Value | None:
         return None
     a, b = numbers
     try:
-        out = _pair(name, a, b)
+        with np.errstate(all="ignore"):
+            out = _pair(name, a, b)
     except (OverflowError, ValueError):
         return None
     # An integer too long for the language is left to the overflow rules of its type.
