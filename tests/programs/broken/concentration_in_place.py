@@ -6,6 +6,8 @@ import numpy as np
 
 import engine as wp
 
+# Mass is diluted by what flows in, cell by cell.
+
 
 @wp.kernel
 def dilute(volume: wp.array(dtype=wp.float64), plate: wp.array2d(dtype=wp.float64)):
