@@ -32,7 +32,7 @@ from adtool.checking import (
 )
 from adtool.exits import ToolError, because
 from adtool.faults import FaultLog
-from adtool.job import Columns, JacobianOptions, Job, ListingOptions
+from adtool.job import Columns, JacobianOptions, Job, ListingOptions, Running
 from adtool.matrices import MatrixGallery
 from adtool.outcome import Outcome, folded
 from adtool.report import Problem
@@ -41,7 +41,7 @@ from adtool.sources import WARP
 from adtool.target import TargetError, join_threads, run_target
 from engine.alias import install
 from engine.archive import ArchiveError
-from engine.autograd import Derivative, Enough, Mover, Share, Witness
+from engine.autograd import Derivative, Enough, Mover, PassLog, Share, Witness, noting
 from engine.foreign import Watched, watching
 
 if TYPE_CHECKING:
@@ -119,14 +119,17 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
         install(job.options.alias)
     if job.options.overwrites is not None:
         engine.config.overwrites = job.options.overwrites
+    if job.running is not None:
+        return _run_plainly(job, job.running, owner)
     moving = job.moving
     mover = None if moving is None else Mover(moving.tape, moving.step, moving.late)
-    noted = FaultLog(folder)
+    noted, passes = FaultLog(folder), PassLog()
     start = time.monotonic()
     with (
         _functions(job) as watched,
         engine.capturing(on_launch, wants, mover or Witness(), job.traces) as capture,
         _watched(job, noted),
+        noting(passes) if job.options.as_run else contextlib.nullcontext(),
     ):
         noted.capture = capture
         try:
@@ -173,7 +176,31 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
             outcome = Outcome("done", kernels=kernels_of(tapes), recorded=launches_of(tapes))
         outcome = replace(outcome, written=written)
     strayed = strays.unused(job.target, job.suspects)
-    return replace(outcome, strayed=strayed, script_seconds=seconds)
+    return replace(outcome, strayed=strayed, script_seconds=seconds, passes=passes.notes())
+
+
+def _run_plainly(job: Job, running: Running, owner: int) -> Outcome:
+    """Runs the target with nothing that watches it, and gives what its passes gave."""
+    if engine.config.native_after >= 0:  # else the user wants none
+        engine.config.native_after = 0 if running.native else -1
+    passes = PassLog(running.wanted)
+    error: BaseException | None = None
+    start = time.monotonic()
+    with noting(passes):
+        try:
+            _use_device(job.options.device)
+            with _modules_kept():
+                run_target(job.target)
+        except BaseException as raised:
+            error = raised
+        if isinstance(error, SystemExit) and error.code in (None, 0):
+            error = None
+            join_threads()
+    if os.getpid() != owner:
+        _end_fork(error)
+    if error is not None:
+        return _failed(error)
+    return Outcome("done", script_seconds=time.monotonic() - start, passes=passes.notes())
 
 
 def _again(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:

@@ -35,7 +35,8 @@ class CheckOptions:
     derivatives, too. durations: how many of the slowest checks are told. rerun: whether the target
     may be run again, with inputs moved; None if it is short. overwrites: what `engine.config` says
     when the target begins, None for the engine's own. trust: C++ text of a capture is compiled.
-    alias: a name under which the target imports the engine (`engine.alias`).
+    alias: a name under which the target imports the engine (`engine.alias`). as_run: whether what
+    its backward passes give is compared with a run that nothing watches (`adtool.as_run`).
     """
 
     eps: float | None = None
@@ -59,6 +60,7 @@ class CheckOptions:
     taylor: bool = False
     trust: bool = False
     alias: str | None = None
+    as_run: bool = False
 
     def launches_of(self, tape: int) -> tuple[int, ...] | None:
         """Which launches of a tape are checked, all where empty; None where the tape is not."""
@@ -151,6 +153,18 @@ class Moving:
 
 
 @dataclass(frozen=True, slots=True)
+class Running:
+    """A run that nothing watches: see `adtool.as_run`.
+
+    native: whether compiled code takes launches and passes over from the second launch on, or
+    never. wanted: the number of a backward pass whose gradients are handed back, -1 for none.
+    """
+
+    native: bool
+    wanted: int = -1
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """A script's path or a module's name (one of them), and its arguments.
 
@@ -221,7 +235,7 @@ class Job:
     reduce: of a capture, what is to stay. pictures: of how many checked launches to hand back the
     Jacobians (`adtool.matrices`). overlay: files of the program that have another content than on
     disk. processes: how many may share its checks, 0 for one
-    a processor.
+    a processor. running: how to run it, where that is all and nothing is to watch it.
     """
 
     target: Target
@@ -240,3 +254,4 @@ class Job:
     derivatives: str = ""
     overlay: tuple[Overlaid, ...] = ()
     processes: int = 1
+    running: Running | None = None

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from adtool.captures.head import Written
 from adtool.matrices import LaunchPictures
 from adtool.report import Duration, Finding, Problem
-from engine.autograd import LaunchResult, Moved, TapeResult
+from engine.autograd import LaunchResult, Moved, PassNotes, TapeResult
 from engine.classes import dataclass
 from engine.diagnostics import Span
 
@@ -33,7 +33,8 @@ class Outcome:
     written: of a capture, where that was asked for. found: the finding that it was reduced to.
     pictures: Jacobians of launches, where they were asked for. likenesses: see `folded`. notes:
     what is to be told of the run beside its results. left_alone: functions with a gradient of their
-    own that were called, and are not checked as they are of installed packages.
+    own that were called, and are not checked as they are of installed packages. passes: what its
+    backward passes gave, where that was asked for.
     """
 
     kind: Kind
@@ -55,6 +56,7 @@ class Outcome:
     likenesses: tuple[Likenesses, ...] = ()
     notes: tuple[str, ...] = ()
     left_alone: tuple[str, ...] = ()
+    passes: PassNotes = PassNotes()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from engine.processes import wait
 
 if TYPE_CHECKING:
     from adtool.accuracy.entries import Expected
+    from adtool.as_run import AsRun
     from adtool.captures.head import Written
     from adtool.faults import Seen
     from adtool.jacobian_report import JacobianReport
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from adtool.matrices import LaunchPictures
     from adtool.outcome import Outcome
     from adtool.report import Duration
-    from engine.autograd import Moved, TapeResult
+    from engine.autograd import Moved, PassNotes, TapeResult
 
 _ROOT = str(Path(__file__).parent.parent)
 
@@ -60,14 +61,15 @@ class Session:
 
     kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot, listing: what
     the job asked for in place of a check. recorded, processes, durations, strayed, script_seconds,
-    moved, pictures, notes, left_alone: see `Outcome`. faults: what launches did wrong, on a tape or
-    not. traces: JSON of `adtool.traces.Traces`, not read yet, where the job asked for it and the
-    script came to its end. written: of a capture, where the job asked for one. found: what it was
-    reduced to.
+    moved, pictures, notes, left_alone, passes: see `Outcome`. faults: what launches did wrong, on a
+    tape or not. traces: JSON of `adtool.traces.Traces`, not read yet, where the job asked for it
+    and the script came to its end. written: of a capture, where the job asked for one. found: what
+    it was reduced to.
     part: whether it is but one test of a program, so that what is not found may be elsewhere.
     expected: what a baseline says of it. accuracy: that each pair must reach (`--gate`).
     derivatives: JSON of a share of those that Jacobians are made of (`Job.columns`). forgiven:
-    kernels of whose faults nobody wants to hear, so that they hide nothing else.
+    kernels of whose faults nobody wants to hear, so that they hide nothing else. as_run: what runs
+    that nothing watched say (`adtool.as_run`).
     """
 
     target: Target
@@ -97,6 +99,8 @@ class Session:
     forgiven: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     left_alone: tuple[str, ...] = ()
+    passes: PassNotes | None = None
+    as_run: AsRun | None = None
 
 
 def run_session(
@@ -156,7 +160,7 @@ def run_session(
         done.recorded, done.processes, done.durations, done.strayed, listing,
         done.script_seconds, done.moved, noted, traces, done.written, done.found,
         done.pictures, derivatives=derivatives, notes=done.notes,
-        left_alone=done.left_alone,
+        left_alone=done.left_alone, passes=done.passes,
     )  # fmt: skip
 
 

@@ -129,6 +129,14 @@ def check(
             "Tape.record_func is used (default: if it takes less than 5 s).",
         ),
     ] = None,
+    as_run: Annotated[
+        bool,
+        typer.Option(
+            "--as-run/--no-as-run",
+            rich_help_panel=opt.CHOICE,
+            help="Run the script again unwatched, and compare what its backward passes give.",
+        ),
+    ] = False,
     max_inputs: Annotated[
         int,
         typer.Option(

@@ -47,7 +47,9 @@ class Unchecked(Rule):
             complex numbers, or that ran where its values could not be seen.
             Kernels left out by --kernel or --skip-kernel are no finding by themselves, but a tape
             of which only a part was asked for is not checked as a whole: a warning, as always where
-            the backward pass of a tape was not compared with what the tape did.
+            the backward pass of a tape was not compared with what the tape did. With `--as-run`
+            also that the script behaves differently when nothing watches it, so that what it
+            computed there is not known to be what was checked.
             """,
         why="""
             A gradient passes through it all the same. A report that is silent about it would
@@ -84,6 +86,47 @@ class Unchecked(Rule):
                 kernel=first.kernel, count=count,
                 severity="warning" if first.whole else None,
             )  # fmt: skip
+        yield from self._of_plain_runs(session)
+
+    def _of_plain_runs(self, session: Session) -> Iterator[Finding]:
+        found = session.as_run
+        if found is None or found.kind in ("alike", "engine"):
+            return
+        if any(s.fault.kind in ("outside", "race") for s in session.faults):
+            return  # what such a launch gives is another thing in each run
+        message, help = {
+            "failed": (
+                f"the unwatched run was not compared: {found.why}",
+                "the script is run again by --as-run: it must be able to run twice",
+            ),
+            "different": (
+                "the script behaves differently when it is not watched, so that its gradients "
+                f"were not compared: {found.why}",
+                "look for what depends on time, on files of the run before, on its input, or on "
+                "the tool",
+            ),
+            "unsteady": (
+                f"the unwatched run was not compared from backward pass {found.number} on: another "
+                "run of the script gave other values (random numbers without a seed, or threads)",
+                "seed what is random",
+            ),
+            "watched": (
+                f"backward pass {found.number} of the script gave other values when it was not "
+                "watched, the same ones with compiled launches and without",
+                "kernels that look for faults may round otherwise, where they hold C++ text: see "
+                "whether --no-bounds ends it; else look for what depends on time, on memory that "
+                "nothing wrote, or on the tool",
+            ),
+            "part": (
+                f"the unwatched run was compared up to backward pass {found.number} alone: its "
+                "gradients are too large, or its passes too many, to be noted",
+                "make the script's data smaller for the check",
+            ),
+        }[found.kind]
+        note = found.kind in ("unsteady", "watched", "part")
+        yield self.finding(
+            message, help, span=None, tape=-1, launch=-1, severity="note" if note else "warning"
+        )
 
 
 # There is no gradient that could be wrong.

@@ -74,6 +74,10 @@ class CheckScript:
 
         deadline = start + self.timeout if self.timeout > 0 else None
         session = settled(session, self.job, deadline)
+        if self.job.options.as_run:
+            from adtool.as_run import compared
+
+            session = compared(session, self.job, keep, deadline)
         report = self.report(session)
         if keep is not None:
             from adtool.last import remember

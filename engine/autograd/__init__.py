@@ -90,6 +90,8 @@ if TYPE_CHECKING:
         OperationNode,
     )
     from engine.tape.memory import MemoryUse
+    from engine.tape.pass_notes import Given, PassNotes
+    from engine.tape.passes import PassLog, noting
     from engine.tape.tracing import Flow, OperationTrace, TapeTrace
 
 # What reads results needs nothing that finds them.
@@ -126,6 +128,8 @@ _MODULES = {
     "engine.tape.graph.listing": "ListedArray ListedKernel ListedOperation ListedScope TapeListing",
     "engine.tape.graph.model": "ArrayNode Cluster Graph GraphOptions Mark OperationNode",
     "engine.tape.memory": "MemoryUse",
+    "engine.tape.pass_notes": "Given PassNotes",
+    "engine.tape.passes": "PassLog noting",
     "engine.tape.tracing": "Flow OperationTrace TapeTrace",
 }  # fmt: skip
 late(__name__, _MODULES)
@@ -139,9 +143,9 @@ __all__ = [
     "Remainders", "TapeResult",
     "Unchecked", "Verdict", "WholeResult",
     # what a program did, seen while it ran
-    "STEPS", "Broken", "Change", "Enough", "Event", "FunctionCheck", "Handwritten", "Made",
-    "Moved", "Mover", "Overwritten", "Peer", "Reason", "Recorded", "Shared", "Sought", "Stale",
-    "Witness", "Write", "decided", "judged", "repeats",
+    "STEPS", "Broken", "Change", "Enough", "Event", "FunctionCheck", "Given", "Handwritten", "Made",
+    "Moved", "Mover", "Overwritten", "PassLog", "PassNotes", "Peer", "Reason", "Recorded", "Shared",
+    "Sought", "Stale", "Witness", "Write", "decided", "judged", "noting", "repeats",
     # derivatives
     "Derivative", "FunctionMetadata", "Jacobians", "MatrixSummary", "Share", "SparseJacobian",
     "Tangents",

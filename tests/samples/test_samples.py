@@ -74,7 +74,8 @@ def test_every_sample_is_covered() -> None:
 def test_there_is_a_broken_sample_for_each_finding() -> None:
     documented = run_python("-m", "adtool", "explain")
     codes = set(re.findall(r"\bG\d{3}\b", documented.stdout))
-    asked_for = {"G015", "G016"}  # by a baseline, and by an accuracy of the gate
+    # By a baseline, by an accuracy of the gate, and by --as-run (of a fault of the engine).
+    asked_for = {"G015", "G016", "G018"}
     assert asked_for < codes
     assert sorted(code for code, _, _ in BROKEN.values()) == sorted(codes - asked_for)
 

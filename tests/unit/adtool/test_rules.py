@@ -57,6 +57,7 @@ def test_names_and_severities_are_those_of_the_contract() -> None:
         "G013": ("stale-gradient", "warning"),
         "G014": ("unassigned-read", "warning"),
         "G015": ("accuracy-regression", "error"), "G016": ("accuracy-gate", "error"),
+        "G018": ("unlike-as-run", "error"),
     }  # fmt: skip
 
 

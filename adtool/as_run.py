@@ -1,0 +1,177 @@
+"""Compares what backward passes gave under watch with what they give where nothing watches.
+
+A check watches each launch, so that compiled code takes none of them over: what it calls right is
+what the launches do one by one. `--as-run` runs the target again, with that code from the second
+launch on, and compares the bits of the gradients and losses of each backward pass.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from adtool.exits import ToolError
+from adtool.job import Job, Keep, Running
+from adtool.keeping import FOLDER
+from engine.classes import dataclass
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+    from engine.autograd import Given, PassNotes
+
+NAME = "unlike-as-run"  # of the capture that goes with a report, in `keeping.FOLDER`
+_EXTRA = 120.0  # seconds that a run gets beside its own: the launcher may have to be compiled
+_PAIRS = 3  # of runs that must agree before the engine is accused
+
+
+@dataclass(frozen=True, slots=True)
+class AsRun:
+    """What unwatched runs say.
+
+    kind: `alike`, or `engine` (with compiled launches a pass gave other bits, each time), `watched`
+    (unwatched runs agree with each other in all passes, and not with the watched one), `unsteady`
+    (they do not agree), `different` (the passes themselves are others), `failed` (a run came to no
+    end), `part` (alike as far as passes were noted).
+    number: of the pass. why: in words. name, index, native, plain: of `engine`, the first element
+    that differs: its array, its index as text, and its values with compiled launches and without.
+    file, line: of the pass. capture: a file to be reported with it, empty for none.
+    """
+
+    kind: Literal["alike", "engine", "watched", "unsteady", "different", "failed", "part"]
+    number: int = -1
+    why: str = ""
+    name: str = ""
+    index: str = ""
+    native: str = ""
+    plain: str = ""
+    file: str = ""
+    line: int = 0
+    capture: str = ""
+
+
+class _Failed(Exception):
+    """A run came to no end."""
+
+
+def compared(session: Session, job: Job, keep: Keep | None, deadline: float | None) -> Session:
+    """The session with what unwatched runs of its target say of its backward passes.
+
+    keep: the file that holds a capture of the watched run. deadline: of `time.monotonic`, after
+    which no run starts.
+    """
+    watched = session.passes
+    if session.failure is not None or job.target.capture or watched is None:
+        return session
+    try:
+        run = _Runs(job, session.script_seconds, deadline)
+        found = _compare(watched, run(True), run)
+    except _Failed as failed:
+        found = AsRun("failed", why=str(failed))
+    if found.kind == "engine":
+        found = replace(found, capture=_kept(session, keep))
+    return replace(session, as_run=found)
+
+
+class _Runs:
+    """Unwatched runs of a target."""
+
+    def __init__(self, job: Job, seconds: float, deadline: float | None) -> None:
+        self._job, self._seconds, self._deadline = job, seconds, deadline
+
+    def __call__(self, native: bool, wanted: int = -1) -> PassNotes:
+        """Runs it once. Raises _Failed."""
+        from adtool.session import run_session
+
+        limit = _EXTRA + 4.0 * self._seconds
+        if self._deadline is not None:
+            limit = min(limit, self._deadline - time.monotonic())
+        if limit <= 0.0:
+            raise _Failed("the time limit has passed")
+        job = Job(
+            self._job.target, self._job.options, overlay=self._job.overlay, check=False,
+            running=Running(native, wanted),
+        )  # fmt: skip
+        try:
+            done = run_session(job, timeout=limit, silent=True)
+        except ToolError as error:
+            raise _Failed(error.message) from None
+        if done.failure is not None or done.passes is None:
+            raise _Failed("it failed" if done.failure is None else done.failure.message)
+        return done.passes
+
+
+def _compare(watched: PassNotes, first: PassNotes, run: _Runs) -> AsRun:
+    """What an unwatched run says of the watched one, or of one without compiled launches."""
+    both = min(watched.count, first.count)
+    for p in range(both):
+        if watched.layout(p) != first.layout(p):
+            return AsRun("different", p, f"backward pass {p} is of another tape")
+        if watched.value(p) != first.value(p):
+            return _blamed(p, watched, first, run)
+    whole = watched.whole and first.whole
+    if whole and watched.count != first.count:
+        why = f"it runs {first.count} backward passes in place of {watched.count}"
+        return AsRun("different", both, why)
+    return AsRun("alike") if whole else AsRun("part", both)
+
+
+def _blamed(p: int, watched: PassNotes, first: PassNotes, run: _Runs) -> AsRun:
+    """Why an unwatched run gave other values than the watched one from pass `p` on."""
+    for _ in range(_PAIRS):
+        native, plain = run(True, p), run(False, p)
+        if not _same(native, first, p):
+            return AsRun("unsteady", p)
+        if not _same(plain, watched, p):
+            if not _same(plain, first, p):
+                return AsRun("unsteady", p)
+            # Kernels that look for faults are compiled otherwise, and may round otherwise.
+            found = _compare(plain, first, run)
+            return AsRun("watched", p) if found.kind in ("alike", "part") else found
+    for a, b in zip(native.given, plain.given, strict=True):
+        if a.contents != b.contents:
+            index, mine, other = _first(a, b)
+            return AsRun("engine", p, "", a.name, index, mine, other, native.file, native.line)
+    return AsRun("unsteady", p)
+
+
+def _same(a: PassNotes, b: PassNotes, p: int) -> bool:
+    """Whether two runs did the same up to a pass."""
+    if min(a.count, b.count) <= p:
+        return False
+    return all(a.layout(k) == b.layout(k) and a.value(k) == b.value(k) for k in range(p + 1))
+
+
+def _first(a: Given, b: Given) -> tuple[str, str, str]:
+    """The first element with other bits: its index, and its values."""
+    import numpy as np
+
+    mine, other = (np.frombuffer(bytes.fromhex(x.contents), x.dtype) for x in (a, b))
+    bits: list[Any] = [x.view(np.uint8).reshape(len(x), -1) for x in (mine, other)]
+    at = int(np.flatnonzero((bits[0] != bits[1]).any(axis=1))[0])
+    index = ", ".join(str(int(k)) for k in np.unravel_index(at, a.shape))
+    return index, f"{mine[at].item():.9g}", f"{other[at].item():.9g}"
+
+
+def _kept(session: Session, keep: Keep | None) -> str:
+    """A capture of the watched run, to be reported; empty where there is none."""
+    from adtool.last import capture
+
+    written = session.written
+    if keep is None or written is None or written.why or not session.traces:
+        return ""
+    path, part = Path(FOLDER) / NAME, Path(f"{keep.path}-{NAME}")
+    try:
+        shutil.copy(keep.path, part)  # as private as that
+        capture(session, None, part)
+        os.replace(part, path)
+    except (OSError, ValueError):
+        return ""
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+    return str(path)

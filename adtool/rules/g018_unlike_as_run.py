@@ -1,0 +1,66 @@
+"""G018: an unwatched run gave other gradients than the watched one, by a fault of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from adtool.report import Finding
+from adtool.rules.base import Manual, Rule
+from engine.diagnostics import Span
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+
+
+class UnlikeAsRun(Rule):
+    """Fires where compiled launches gave other bits than launches one by one, in every run."""
+
+    code = "G018"
+    name = "unlike-as-run"
+    severity = "error"
+    manual = Manual(
+        what="""
+            With `--as-run` the script runs again with nothing that watches it, and what each of
+            its backward passes leaves in gradients and losses is compared with the watched run,
+            bit for bit. A pass gave other bits. Further runs agree: with compiled launches it
+            always gives the one, and without them the other. That is a fault of
+            the engine, and not of the script, unless the script reads memory that nothing wrote
+            (`empty`).
+            """,
+        why="""
+            The check looks at launches one by one. In long runs compiled code takes launches
+            and backward passes over, and what it computes must be the same. Where it is not,
+            the script trains with gradients that no check has seen.
+            """,
+        example="""
+            adtool check --as-run train.py
+
+            error[G018]: backward pass 3 gave another gradient of argument `x` of kernel `f` in
+            operation 0 when nothing watched it: element [1] is 12, and 32 without
+            compiled launches
+            """,
+        todo="""
+            Report it, with the script and the capture that the help names. Until it is
+            repaired, `engine.config.native_after = -1` (or ENGINE_NATIVE_AFTER=-1 in the
+            environment) has the script run without compiled launches.
+            """,
+    )
+
+    def check(self, session: Session) -> Iterator[Finding]:
+        """One finding: later passes follow from the first that differs."""
+        found = session.as_run
+        if found is None or found.kind != "engine":
+            return
+        loss = found.name == "the loss"
+        what = "another value of the loss" if loss else f"another gradient of {found.name}"
+        element = f"element [{found.index}]" if found.index else "it"
+        span = Span(found.file, found.line, 1, found.line, 1) if found.file else None
+        with_it = f"the script and the capture `{found.capture}`" if found.capture else "the script"
+        yield self.finding(
+            f"backward pass {found.number} gave {what} when nothing watched it: {element} "
+            f"is {found.native}, and {found.plain} without compiled launches",
+            f"this is a fault of the engine: report it, with {with_it}; "
+            "ENGINE_NATIVE_AFTER=-1 avoids it",
+            span=span, tape=-1, launch=-1,
+        )  # fmt: skip

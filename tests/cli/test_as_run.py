@@ -1,0 +1,143 @@
+"""`adtool check --as-run`: faults of the compiled launcher are seen, nothing else is accused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HEAD = """
+import os
+import numpy as np
+import engine as wp
+
+@wp.kernel
+def mul(a: wp.array(dtype=float), b: wp.array(dtype=float), z: wp.array(dtype=float)):
+    i = wp.tid()
+    z[i] = a[i] * b[i]
+
+@wp.kernel
+def half(a: wp.array(dtype=float)):
+    i = wp.tid()
+    a[i] = 0.5 * a[i]
+
+@wp.kernel
+def square(a: wp.array(dtype=float), z: wp.array(dtype=float)):
+    i = wp.tid()
+    z[i] = a[i] * a[i]
+
+@wp.kernel
+def total(z: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(loss, 0, z[i])
+
+@wp.kernel
+def touch(g: wp.array(dtype=float)):
+    g[wp.tid()] = 7.0
+
+def floats(values):
+    return wp.array(np.array(values, np.float32), dtype=float, requires_grad=True)
+
+def zeros(n):
+    return wp.zeros(n, dtype=float, requires_grad=True)
+"""
+# By the fault that each shows.
+PROGRAMS = {
+    "view-forgotten": """
+for k in range(6):
+    x, z = floats([[1, 2, 3, 4], [5, 6, 7, 8]]), zeros(4)
+    with wp.Tape() as t:
+        wp.launch(mul, dim=4, inputs=[x[0], x[1], z])
+        wp.launch(half, dim=4, inputs=[x[1]])
+    t.backward(grads={z: wp.ones_like(z)})
+""",
+    "hold-released": """
+for k in range(6):
+    a, z = floats([1, 2, 3, 4]), zeros(4)
+    with wp.Tape() as t:
+        wp.launch(square, dim=4, inputs=[a, z])
+        wp.launch(half, dim=4, inputs=[a])
+    t.backward(grads={z: wp.ones_like(z)})
+""",
+    "row-reused": """
+a, b, z = floats([1, 2, 3, 4]), zeros(4), zeros(4)
+one = wp.ones(4, dtype=float)
+for k in range(6):
+    a.grad.zero_()
+    with wp.Tape() as t:
+        wp.launch(square, dim=4, inputs=[a, b])
+        wp.launch(square, dim=4, inputs=[b, z])
+    t.backward(grads={z: one})
+""",
+    "seed-not-cleared": """
+a, z, loss = floats([1, 2, 3, 4]), zeros(1), zeros(1)
+three, one = wp.full(1, 3.0, dtype=float), wp.ones(1, dtype=float)
+for k in range(6):
+    loss.zero_()
+    with wp.Tape() as t:
+        wp.launch(total, dim=4, inputs=[a, loss])
+    t.backward(grads={loss: three})
+    t.zero()
+    with wp.Tape() as t:
+        wp.launch(total, dim=4, inputs=[a, loss])
+        wp.launch(square, dim=1, inputs=[loss, z])
+    t.backward(grads={z: one})
+    t.zero()
+""",
+    "version-not-counted": """
+n = 1 << 22
+a, z = floats(np.ones(n)), zeros(n)
+seed = wp.full(n, 2.0, dtype=float)
+for k in range(6):
+    with wp.Tape() as t:
+        wp.launch(square, dim=n, inputs=[a, z])
+    t.backward(grads={z: seed})
+    wp.launch(touch, dim=2, inputs=[z.grad])
+    t.backward(grads={z: seed})
+""",
+}
+SPOILED = """
+import os, sys
+if "-c" in sys.orig_argv[:3] and "adtool.child" in " ".join(sys.orig_argv):
+    from tests.spoiling import install
+    install(os.environ["SPOILING"])
+"""
+UNSTEADY = """
+for k in range(2):
+    a, z = floats(np.frombuffer(os.urandom(4), np.uint8)), zeros(4)
+    with wp.Tape() as t:
+        wp.launch(square, dim=4, inputs=[a, z])
+    t.backward(grads={z: wp.ones_like(z)})
+"""
+
+
+def told(report: dict[str, Any], code: str) -> list[dict[str, Any]]:
+    return [f for f in report["findings"] if f["code"] == code]
+
+
+@pytest.mark.host("native launches are of the CPU")
+@pytest.mark.parametrize("spoiled", [False, True])
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_faults_of_the_launcher_are_seen(
+    name: str, spoiled: bool, adtool: Any, root: Path, tmp_path: Path
+) -> None:
+    script = adtool.script(HEAD + PROGRAMS[name])
+    if spoiled:
+        folder = tmp_path / "spoiled"
+        folder.mkdir()
+        (folder / "sitecustomize.py").write_text(SPOILED)
+        adtool.env |= {"PYTHONPATH": f"{folder}:{root}", "SPOILING": name}
+    report = adtool.report("--as-run", str(script))
+    assert not [f for f in told(report, "G012") if f["tape"] < 0]
+    found = told(report, "G018")
+    assert len(found) == spoiled
+    if spoiled and "unlike-as-run" in found[0]["help"]:
+        assert (tmp_path / ".adtool" / "unlike-as-run").exists()
+
+
+def test_a_random_program_is_not_accused(adtool: Any) -> None:
+    report = adtool.report("--as-run", str(adtool.script(HEAD + UNSTEADY)))
+    assert not told(report, "G018")
+    (found,) = [f for f in told(report, "G012") if f["tape"] < 0]
+    assert found["severity"] == "note" and "other values" in found["message"]
