@@ -41,11 +41,12 @@ from adtool.sources import WARP
 from adtool.target import TargetError, join_threads, run_target
 from engine.alias import install
 from engine.archive import ArchiveError
-from engine.autograd import Derivative, Enough, Mover, PassLog, Share, Witness, noting
+from engine.autograd import Derivative, Enough, Mover, Share, Witness
 from engine.foreign import Watched, watching
 
 if TYPE_CHECKING:
     from engine import CapturedTape
+    from engine.autograd import PassLog
     from engine.diagnostics import Site
 
 _OWN = tuple(os.path.join(os.path.dirname(str(m.__file__)), "") for m in (codec, engine))
@@ -123,13 +124,13 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
         return _run_plainly(job, job.running, owner)
     moving = job.moving
     mover = None if moving is None else Mover(moving.tape, moving.step, moving.late)
-    noted, passes = FaultLog(folder), PassLog()
+    noted = FaultLog(folder)
     start = time.monotonic()
     with (
         _functions(job) as watched,
         engine.capturing(on_launch, wants, mover or Witness(), job.traces) as capture,
         _watched(job, noted),
-        noting(passes) if job.options.as_run else contextlib.nullcontext(),
+        _noting() if job.options.as_run else contextlib.nullcontext() as log,
     ):
         noted.capture = capture
         try:
@@ -176,17 +177,27 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
             outcome = Outcome("done", kernels=kernels_of(tapes), recorded=launches_of(tapes))
         outcome = replace(outcome, written=written)
     strayed = strays.unused(job.target, job.suspects)
-    return replace(outcome, strayed=strayed, script_seconds=seconds, passes=passes.notes())
+    outcome = replace(outcome, strayed=strayed, script_seconds=seconds)
+    return outcome if log is None else replace(outcome, passes=log.notes())
+
+
+@contextlib.contextmanager
+def _noting(wanted: int = -1) -> Iterator[PassLog]:
+    """Notes what backward passes give; one of them with all values."""
+    from engine.autograd import PassLog, noting  # late: few runs need it
+
+    log = PassLog(wanted)
+    with noting(log):
+        yield log
 
 
 def _run_plainly(job: Job, running: Running, owner: int) -> Outcome:
     """Runs the target with nothing that watches it, and gives what its passes gave."""
     if engine.config.native_after >= 0:  # else the user wants none
         engine.config.native_after = 0 if running.native else -1
-    passes = PassLog(running.wanted)
     error: BaseException | None = None
     start = time.monotonic()
-    with noting(passes):
+    with _noting(running.wanted) as log:
         try:
             _use_device(job.options.device)
             with _modules_kept():
@@ -200,7 +211,7 @@ def _run_plainly(job: Job, running: Running, owner: int) -> Outcome:
         _end_fork(error)
     if error is not None:
         return _failed(error)
-    return Outcome("done", script_seconds=time.monotonic() - start, passes=passes.notes())
+    return Outcome("done", script_seconds=time.monotonic() - start, passes=log.notes())
 
 
 def _again(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:

@@ -28,26 +28,16 @@ class LaunchArrayAccessMode(IntEnum):
     STRICT = 2
 
 
-def _number(name: str) -> int:
-    """A number that is not negative, from an environment variable; 0 where there is none."""
+def _number(name: str, default: int = 0, least: int = 0) -> int:
+    """A number from `least` on, from an environment variable; a default where there is none."""
     text = os.environ.get(name, "").strip()
-    if text and not text.isdecimal():
-        warnings.warn(f"${name} is {text!r}, not a number: it is ignored", stacklevel=2)
-        return 0
-    return int(text or 0)
-
-
-def _native_after() -> int:
-    """What `native_after` is at first: $ENGINE_NATIVE_AFTER, an integer from -1 on, else 200."""
-    text = os.environ.get("ENGINE_NATIVE_AFTER", "").strip()
     if not text:
-        return 200
-    if text != "-1" and not text.isdecimal():
-        warnings.warn(
-            f"$ENGINE_NATIVE_AFTER is {text!r}, not a number from -1 on: it is ignored",
-            stacklevel=2,
-        )
-        return 200
+        return default
+    digits = text.removeprefix("-") if least < 0 else text
+    if not digits.isdecimal() or int(text) < least:
+        what = f"a number from {least} on" if least else "a number"
+        warnings.warn(f"${name} is {text!r}, not {what}: it is ignored", stacklevel=2)
+        return default
     return int(text)
 
 
@@ -71,7 +61,7 @@ deterministic: bool | DeterministicMode | None = None
 # whole launches, what tapes record of them, backward passes. Results are the same bits. 0: from
 # the second launch on, and the program waits until that code is there. -1: never.
 # $ENGINE_NATIVE_AFTER is what it is at first.
-native_after: int = _native_after()
+native_after: int = _number("ENGINE_NATIVE_AFTER", 200, -1)
 
 # ---- compilation
 

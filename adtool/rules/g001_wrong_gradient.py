@@ -22,9 +22,7 @@ from adtool.rules.base import (
     values,
     worst_of_first,
 )
-
-# As `engine.autograd` words it.
-NOT_LINEAR = "not linear in its cotangents"
+from engine.autograd import NOT_LINEAR
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -97,10 +95,11 @@ class WrongGradient(Rule):
                 f"{derivative(pair, pair.worst)}{values(pair.worst)}"
             )
             notes = other_pairs(group, hit)
-            if NOT_LINEAR in pair.reason:
+            if pair.reason == NOT_LINEAR:
                 notes = (
-                    f"it is {NOT_LINEAR}: what it gives for a sum of cotangents is not the "
-                    "sum of what it gives for each, so it drops, clips or scales some of them",
+                    "it is not linear in its cotangents: what it gives for a sum of cotangents is "
+                    "not the sum of what it gives for each, so it drops, clips or scales some of "
+                    "them",
                     *notes,
                 )
             if peer := peers.wrong_peer(launch):

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from engine.autograd.plots.figures import jacobian_plot, plot_kernel_jacobians
     from engine.autograd.recorded_launch import check_recorded, recorded_jacobians
     from engine.autograd.results import (
+        NOT_LINEAR,
         Blame,
         Cause,
         Corner,
@@ -114,8 +115,8 @@ _MODULES = {
     "engine.autograd.plots.figures": "jacobian_plot plot_kernel_jacobians",
     "engine.autograd.recorded_launch": "check_recorded recorded_jacobians",
     "engine.autograd.results":
-        "Blame Cause Corner Entry LaunchResult NonFinite PairResult RemainderRow Remainders "
-        "TapeResult Unchecked Verdict WholeResult",
+        "NOT_LINEAR Blame Cause Corner Entry LaunchResult NonFinite PairResult RemainderRow "
+        "Remainders TapeResult Unchecked Verdict WholeResult",
     "engine.autograd.tape.check": "CheckInterrupted check_tape check_whole check=check_tape",
     "engine.autograd.tape.divided": "DividedCheck Found",
     "engine.autograd.taylor": "taylor_test",
@@ -139,8 +140,8 @@ __all__ = [
     "check", "check_function", "check_recorded", "check_tape", "check_whole", "gradcheck",
     "gradcheck_tape", "CheckInterrupted", "DividedCheck", "Experience", "Found", "taylor_test",
     # what they return
-    "Blame", "Cause", "Corner", "Entry", "LaunchResult", "NonFinite", "PairResult", "RemainderRow",
-    "Remainders", "TapeResult",
+    "NOT_LINEAR", "Blame", "Cause", "Corner", "Entry", "LaunchResult", "NonFinite", "PairResult",
+    "RemainderRow", "Remainders", "TapeResult",
     "Unchecked", "Verdict", "WholeResult",
     # what a program did, seen while it ran
     "STEPS", "Broken", "Change", "Enough", "Event", "FunctionCheck", "Given", "Handwritten", "Made",

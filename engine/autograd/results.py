@@ -19,6 +19,9 @@ from engine.autograd.facts import (
 from engine.classes import dataclass
 from engine.diagnostics import Span
 
+# The reason of a pair whose adjoint fails by that.
+NOT_LINEAR = "its adjoint is not linear in its cotangents, as a derivative is"
+
 Verdict = Literal[
     "pass", "fail", "nan", "kink", "inconclusive", "nondeterministic", "rounding", "skipped"
 ]

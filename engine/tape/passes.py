@@ -48,10 +48,11 @@ class PassLog:
         self._whole = True
         self._native = False
 
-    def add(self, tape: Tape) -> None:
+    def add(self, tape: Tape, native: bool) -> None:
         """Notes what a pass of a tape has left. It has just come to its end.
 
-        Passes of other threads than the main one are left out: their order differs by run.
+        native: whether compiled code had recorded launches there, which the pass may have made
+        records of. Passes of other threads than the main one are left out: their order differs.
         """
         if current_thread() is not main_thread():
             return
@@ -75,7 +76,7 @@ class PassLog:
                 found.append(Given(name, shape, dtype, data.hex()))
         self._layouts.append(layout.hexdigest())
         self._values.append(value.hexdigest())
-        self._native = self._native or len(tape._rows) > 1
+        self._native = self._native or native
         if here:
             self._given = tuple(found)
             at = call_site()
@@ -98,9 +99,10 @@ def noting(log: PassLog) -> Iterator[None]:
     def backward(
         self: Tape, loss: array | None = None, grads: Mapping[array, Any] | None = None
     ) -> None:
+        native = len(self._rows) > 1
         plain(self, loss, grads)
         if recording.graph.get() is None and not running:
-            log.add(self)
+            log.add(self, native)
 
     replay, running = Graph._replay, list[Graph]()
 

@@ -16,7 +16,6 @@ ORDER: tuple[Verdict, ...] = (
 TRUST = 8.0
 
 NOT_FINITE = "the adjoint is not finite"
-NOT_LINEAR = "its adjoint is not linear in its cotangents, as a derivative is"
 KINK_REASON = "one-sided slopes differ and the adjoint lies between them"
 
 

@@ -136,12 +136,15 @@ def _at_worst(exact: Evaluation, fn: n.Function, thread: int, ends: float) -> Bl
     for f, args in _calls(exact, fn.name, thread, ends):
         if perf_counter() > ends:
             break
-        for seeds in _cotangents(f, args):
+        results = _floats(_results(f, args))
+        by_name = {p.name: a for p, a in zip(f.params, args, strict=True)}
+        for seeds in _cotangents(results):
             wrong = [
                 c
                 for c in _compare(f, grad, args, arrays, seeds)
-                if c[0] not in fixed and _differ(c[2], c[1], CLEAR) and _is_evidence(f, args, *c)
-            ]
+                if c[0] not in fixed and _differ(c[2], c[1], CLEAR)
+                and _is_evidence(results, by_name.get(c[0]), c[1], c[2])
+            ]  # fmt: skip
             error = max((float(np.abs(got - right).max()) for _, got, right in wrong), default=0.0)
             if error > most * (1 + SAME):
                 most = error
@@ -161,33 +164,27 @@ def _at_worst(exact: Evaluation, fn: n.Function, thread: int, ends: float) -> Bl
     return worst
 
 
-def _cotangents(fn: n.Function, args: Sequence[Any]) -> Iterator[list[Array]]:
-    """Cotangents of a call's results: all 1, under which parts may cancel, then one at a time."""
-    ones = [np.ones_like(r) for r in _floats(_results(fn, args))]
-    yield ones
-    count = sum(s.size for s in ones)
-    for k in range(count if 1 < count <= UNITS else 0):
-        seeds, first = [np.zeros_like(s) for s in ones], 0
-        for k_th, s in enumerate(seeds):
-            if first <= k < first + s.size:
-                part = np.asarray(s, dtype=ones[k_th].dtype).copy()
-                part.flat[k - first] = 1.0
-                seeds[k_th] = part
-            first += s.size
-        yield seeds
+def _cotangents(results: Sequence[Array]) -> Iterator[list[Array]]:
+    """Cotangents of results: all 1, under which parts may cancel, then one at a time."""
+    yield [np.ones_like(r) for r in results]
+    sizes = [np.size(r) for r in results]
+    count = sum(sizes)
+    for unit in np.eye(count) if 1 < count <= UNITS else ():
+        parts = np.split(unit, np.cumsum(sizes)[:-1])
+        yield [p.reshape(np.shape(r)).astype(r.dtype) for p, r in zip(parts, results, strict=True)]
 
 
-def _floats(results: Sequence[Any]) -> list[Any]:
-    return [r for r in results if number_kind(np.asarray(r).dtype) == "f"]
+def _floats(results: Sequence[Any]) -> list[Array]:
+    found = map(np.asarray, results)
+    return [r for r in found if number_kind(r.dtype) == "f"]
 
 
-def _is_evidence(fn: n.Function, args: Sequence[Any], name: str, got: Array, right: Array) -> bool:
+def _is_evidence(results: Sequence[Array], operand: Any, got: Array, right: Array) -> bool:
     """Whether a difference is more than rounding leaves of large parts that cancel."""
-    operand = next((a for p, a in zip(fn.params, args, strict=True) if p.name == name), None)
     if operand is None:
         return True
     by = float(np.abs(np.asarray(operand, np.float64)).max(initial=0.0)) or 1.0
-    size = sum(float(np.abs(r).sum()) for r in _floats(_results(fn, args)))
+    size = sum(float(np.abs(r).sum()) for r in results)
     return bool(np.nanmax(np.abs(got - right), initial=0.0) > EVIDENCE * size / by)
 
 

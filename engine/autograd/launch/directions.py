@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -316,21 +316,26 @@ def likely_rounding(kind: Any, rtol: float | None) -> float:
     return float(max(ROUNDING if rtol is None else rtol, UNITS * epsilon(kind)))
 
 
-def spread_out(v: Array, rng: np.random.Generator) -> Array:
-    """The direction with each part of it somewhat longer or shorter.
+def weakened(v: Array, part: Array, level: float, rng: np.random.Generator) -> Array:
+    """The direction with no part of it counting for much more than a level.
 
-    Parts that all count for the same size cancel by chance, and with them an error that they have
-    in common: of two parts in half of all cases.
+    part: what each counts for. Each has some random size besides: parts that all count for the same
+    cancel by chance, and with them an error that they have in common; two do in half of all cases.
     """
-    return np.asarray(v * rng.uniform(0.5, 1.5, v.shape))
+    with np.errstate(all="ignore"):
+        short = np.where(part > 0, v * np.fmin(1.0, level / part), v)
+    return np.asarray(short * rng.uniform(0.5, 1.5, v.shape))
 
 
-def cancels(total: float, size: float) -> bool:
-    """Whether a sum is next to nothing beside its parts, so that it says little about them.
+def cancel(gradients: Iterable[Array], v: Iterable[Array]) -> bool:
+    """Whether a derivative along a direction is next to nothing beside its parts.
 
-    size: the root of the sum of their squares. A sum of random parts is so in 4 of 100 cases.
+    It says little about them then. A sum of random parts is so in 4 of 100 cases.
     """
-    return abs(total) < CANCELS * size
+    with np.errstate(all="ignore"):
+        parts = [g * d for g, d in zip(gradients, v, strict=True)]
+        size = float(np.sqrt(sum(norm(p) ** 2 for p in parts)))
+        return abs(sum(float(p.sum()) for p in parts)) < CANCELS * size
 
 
 def levelled(v: Array, grads: Sequence[Array], rng: np.random.Generator) -> Array:
@@ -342,9 +347,7 @@ def levelled(v: Array, grads: Sequence[Array], rng: np.random.Generator) -> Arra
     with np.errstate(all="ignore"):
         part = np.max([np.abs(g * v) for g in grads], axis=0)
         level = level_of(part, LEVEL)
-        if level > 0.0:
-            v = np.where(part > 0, v * np.fmin(1.0, level / part), v)
-        return spread_out(v, rng)
+    return weakened(v, part, level if level > 0.0 else np.inf, rng)
 
 
 def level_of(part: Array, least: float) -> float:

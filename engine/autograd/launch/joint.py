@@ -22,11 +22,11 @@ from engine.autograd.launch.directions import (
     TIGHT,
     ComparedLaunch,
     Comparisons,
-    cancels,
+    cancel,
     level_of,
     likely_rounding,
     off_by_rounding,
-    spread_out,
+    weakened,
 )
 from engine.autograd.launch.displaced import DisplacedLaunch, norm
 from engine.autograd.launch.evaluation import EvaluationFailed
@@ -118,15 +118,12 @@ def _telling_groups(
     """Directions along which no output's sum cancels; None where none were found."""
     for _ in range(DRAWS):
         groups = _groups(launch, grads)
-        if not any(_cancel(moves, g) for moves in groups for g in grads.values()):
+        if not any(
+            cancel((g[a] for a in moves), moves.values())
+            for moves in groups for g in grads.values()
+        ):  # fmt: skip
             return groups
     return None
-
-
-def _cancel(moves: Mapping[str, Array], gradients: Mapping[str, Array]) -> bool:
-    parts = [gradients[a] * v for a, v in moves.items()]
-    size = float(np.sqrt(sum(norm(p) ** 2 for p in parts)))
-    return cancels(sum(float(p.sum()) for p in parts), size)
 
 
 def _groups(
@@ -140,9 +137,7 @@ def _groups(
                  for a, v in moves.items()}  # fmt: skip
         level = level_of(np.concatenate([p.ravel() for p in parts.values()]), LEVEL)
         if level > 0.0:
-            moves = {a: np.where(parts[a] > 0, v * np.fmin(1.0, level / parts[a]), v)
-                     for a, v in moves.items()}  # fmt: skip
-            moves = {a: spread_out(v, rng) for a, v in moves.items()}
+            moves = {a: weakened(v, parts[a], level, rng) for a, v in moves.items()}
     # By output, what each input adds to the sum.
     sizes = np.array([[norm(g[a] * moves[a]) for g in grads.values()] for a in moves])
     whole = np.sqrt((sizes**2).sum(axis=0))

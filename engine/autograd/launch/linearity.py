@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.autograd.comparison.judgement import NOT_LINEAR, Comparison, Judgement
+from engine.autograd.comparison.judgement import Comparison, Judgement
 from engine.autograd.launch.directions import Comparisons
 from engine.autograd.launch.evaluation import EvaluationFailed, Evaluations
+from engine.autograd.results import NOT_LINEAR
 from engine.lang.numbers import epsilon
 
 Array = NDArray[Any]

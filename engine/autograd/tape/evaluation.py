@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.autograd.launch.directions import DRAWS, cancels, spread_out
+from engine.autograd.launch.directions import DRAWS, cancel, weakened
 from engine.autograd.tape.memory import Memory
 from engine.autograd.tape.replay import Replay
 from engine.classes import dataclass
@@ -102,7 +102,7 @@ class TapeEvaluation:
         """
         for _ in range(DRAWS):
             found = self._levelled(rng, gradients)
-            if not (_cancel(gradients, found.v) or _cancel(gradients, found.raised)):
+            if not (cancel(gradients, found.v) or cancel(gradients, found.raised)):
                 break
         return found
 
@@ -118,9 +118,8 @@ class TapeEvaluation:
         held = np.concatenate([s[k & h] for s, k, h in zip(strengths, known, starts, strict=True)])
         most = float((held if held.size else counts).max())
         level = max(float(counts.min()), LEVEL * float(np.median(counts)), VISIBLE * most)
+        v = [weakened(d, s, level, rng) for d, s in zip(v, strengths, strict=True)]
         with np.errstate(all="ignore"):
-            v = [spread_out(np.where(s > 0, d * np.fmin(1.0, level / s), d), rng)
-                 for d, s in zip(v, strengths, strict=True)]  # fmt: skip
             factors = [np.where((s < level) & (d != 0), np.fmin(level / s, RAISED), 1.0)
                        for d, s in zip(v, strengths, strict=True)]  # fmt: skip
         if not any(np.any(f > 1) for f in factors):
@@ -280,11 +279,3 @@ class TapeEvaluation:
             for w, x in zip(self._weights, values, strict=True):
                 total += float(np.where(w == 0, 0.0, w * x).sum())
         return total
-
-
-def _cancel(gradients: Sequence[Array], v: Direction) -> bool:
-    """Whether what the leaves add along a direction is next to nothing beside its parts."""
-    with np.errstate(all="ignore"):
-        parts = [g * d for g, d in zip(gradients, v, strict=True)]
-        size = float(np.sqrt(sum(float((p * p).sum()) for p in parts)))
-        return np.isfinite(size) and cancels(sum(float(p.sum()) for p in parts), size)

@@ -103,7 +103,8 @@ class _Maker:
     """Makes the functions, once."""
 
     def __init__(self) -> None:
-        self._functions: Functions | None = None
+        # What tapes have rows of that these have made needs them, whatever is allowed.
+        self.made: Functions | None = None
         self.asked = False
         # What the functions know, for the runtime and the tape to say: see `table`.
         self._known: dict[str, Any] = {}
@@ -122,17 +123,12 @@ class _Maker:
         return out
 
     def _again(self) -> None:
-        self.asked = self._functions is not None  # its thread is not here
+        self.asked = self.made is not None  # its thread is not here
 
     @property
     def functions(self) -> Functions | None:
         """The functions; None before they are made, or where `config.native_after` is -1."""
-        return self._functions if config.native_after >= 0 else None
-
-    @property
-    def made(self) -> Functions | None:
-        """The functions, whatever is allowed: tapes may have rows that these have made."""
-        return self._functions
+        return self.made if config.native_after >= 0 else None
 
     def begin(self, quiet: Sequence[list[Any]], late: Callable[[], dict[str, Any]]) -> None:
         """Says which lists are empty where nobody listens. late: what else is known, when asked."""
@@ -167,11 +163,11 @@ class _Maker:
                 headers_in(folder),
             )  # fmt: skip
             self._known = {**self._late(), **self._known}
-            self._functions = self._made(library, size)
-            if self._functions is not None:
-                CPU.made = self._functions
+            self.made = self._made(library, size)
+            if self.made is not None:
+                CPU.made = self.made
                 if self is maker:
-                    self._put(self._functions)
+                    self._put(self.made)
         except (EngineError, OSError, AttributeError):
             return  # all goes on as it did
 

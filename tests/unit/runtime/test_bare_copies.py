@@ -39,7 +39,7 @@ def _ways(request, monkeypatch):
 def natively(monkeypatch):
     """With the native functions, for as long as a test runs."""
     for of, name in ((wp.config, "native_after"), (CPU, "made"),
-                     (launcher.maker, "_functions"), (launcher.maker, "asked")):  # fmt: skip
+                     (launcher.maker, "made"), (launcher.maker, "asked")):  # fmt: skip
         monkeypatch.setattr(of, name, getattr(of, name))
     native.install()
 

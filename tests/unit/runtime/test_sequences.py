@@ -63,7 +63,7 @@ class Counted:
             return many(at, first, end, progress)
 
         functions = NATIVE._replace(many=counted)
-        monkeypatch.setattr(launcher.maker, "_functions", functions)
+        monkeypatch.setattr(launcher.maker, "made", functions)
         monkeypatch.setattr(CPU, "made", functions)
 
     def taken(self) -> list[int]:

@@ -93,7 +93,7 @@ def way(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[None]:
         m.setattr(wp.config, "native_after", 0 if short == "native" else -1)
         m.setattr(launcher.maker, "asked", True)
         if short == "native":
-            m.setattr(launcher.maker, "_functions", NATIVE)
+            m.setattr(launcher.maker, "made", NATIVE)
             m.setattr(CPU, "made", NATIVE)
             m.setattr(wp, "launch", NATIVE.call)
             m.setattr(wp.Launch, "launch", NATIVE.command)

@@ -220,7 +220,7 @@ class Counted:
             **{name: self.counted(name) for name in ("whole", "back_all", "cleared", "seeded",
                                                      "zeros")}
         )  # fmt: skip
-        monkeypatch.setattr(launcher.maker, "_functions", functions)
+        monkeypatch.setattr(launcher.maker, "made", functions)
         monkeypatch.setattr(CPU, "made", functions)
         monkeypatch.setattr(wp, "launch", plain_launch)  # which asks them
 
@@ -446,7 +446,7 @@ for _ in range(5):
     tape.backward(grads={y: np.ones(2, np.float32)})
     tape.zero()
 functions, came = launcher.maker.functions, []
-launcher.maker._functions = functions._replace(
+launcher.maker.made = functions._replace(
     whole=lambda *a: came.append(functions.whole(*a)) or came[-1])
 with wp.Tape() as tape:
     plain_launch(square, 2, [x, y])

@@ -111,7 +111,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return came[-1]
 
     functions = NATIVE._replace(back_all=call)
-    monkeypatch.setattr(launcher.maker, "_functions", functions)
+    monkeypatch.setattr(launcher.maker, "made", functions)
     monkeypatch.setattr(CPU, "made", functions)
     return came
 
