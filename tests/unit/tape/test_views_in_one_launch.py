@@ -57,6 +57,7 @@ def gradient(order, written, write, read, base):
     return x.grad.numpy()
 
 
+@pytest.mark.whole
 @pytest.mark.host("native launches")
 @pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("write", WRITES)
