@@ -1,8 +1,10 @@
 """Compares what backward passes gave under watch with what they give where nothing watches.
 
 A check watches each launch, so that compiled code takes none of them over: what it calls right is
-what the launches do one by one. `--as-run` runs the target again, with that code from the second
-launch on, and compares the bits of the gradients and losses of each backward pass.
+what the launches do one by one. So a short target, or any with `--as-run`, runs again, with that
+code from the second launch on, and the bits of the gradients and losses of each backward pass are
+compared. Further runs tell whose fault a difference is: launch by launch, and with kernels that
+look for faults, as the check has them.
 """
 
 from __future__ import annotations
@@ -24,8 +26,11 @@ if TYPE_CHECKING:
     from adtool.session import Session
     from engine.autograd import Given, PassNotes
 
+    Way = Literal["native", "plain", "bounds"]  # see `Running`
+
 NAME = "unlike-as-run"  # of the capture that goes with a report, in `keeping.FOLDER`
 _EXTRA = 120.0  # seconds that a run gets beside its own: the launcher may have to be compiled
+_FEW = 64.0  # roundings of the largest entry: what is left of sums that cancel
 _PAIRS = 3  # of runs that must agree before the engine is accused
 
 
@@ -33,21 +38,34 @@ _PAIRS = 3  # of runs that must agree before the engine is accused
 class AsRun:
     """What unwatched runs say.
 
-    kind: `alike`, or `engine` (with compiled launches a pass gave other bits, each time), `watched`
-    (unwatched runs agree with each other in all passes, and not with the watched one), `unsteady`
-    (they do not agree), `different` (the passes themselves are others), `failed` (a run came to no
-    end), `part` (alike as far as passes were noted).
-    number: of the pass. why: in words. name, index, native, plain: of `engine`, the first element
-    that differs: its array, its index as text, and its values with compiled launches and without.
-    file, line: of the pass. capture: a file to be reported with it, empty for none.
+    kind: `alike`, or `engine` (with compiled launches a pass gave other bits, each time), `bounds`
+    (kernels that look for faults gave other values than all unwatched runs), `rounding` (they
+    differ by rounding alone), `watched` (unwatched runs agree with each other in all passes, and
+    not with the watched one, for another reason), `unsteady` (they do not agree), `different` (the
+    passes themselves are others), `failed` (a run came to no end), `part` (alike as far as passes
+    were noted).
+    number: of the pass. why: in words. name, index: of `engine` and `bounds`, the array, and as
+    text the index of the first element that differs. other: its value with compiled launches, or
+    with kernels that look for faults; plain: with neither. file, line: of the pass. capture: a file
+    to be reported with it, empty for none.
     """
 
-    kind: Literal["alike", "engine", "watched", "unsteady", "different", "failed", "part"]
+    kind: Literal[
+        "alike",
+        "engine",
+        "bounds",
+        "rounding",
+        "watched",
+        "unsteady",
+        "different",
+        "failed",
+        "part",
+    ]
     number: int = -1
     why: str = ""
     name: str = ""
     index: str = ""
-    native: str = ""
+    other: str = ""
     plain: str = ""
     file: str = ""
     line: int = 0
@@ -67,12 +85,14 @@ def compared(session: Session, job: Job, keep: Keep | None, deadline: float | No
     watched = session.passes
     if session.failure is not None or job.target.capture or watched is None:
         return session
+    if any(s.fault.kind in ("outside", "race") for s in session.faults):
+        return session  # what such a launch gives is another thing in each run
     try:
         run = _Runs(job, session.script_seconds, deadline)
-        found = _compare(watched, run(True), run)
+        found = _compare(watched, run("native"), run)
     except _Failed as failed:
         found = AsRun("failed", why=str(failed))
-    if found.kind == "engine":
+    if found.kind in ("engine", "bounds"):
         found = replace(found, capture=_kept(session, keep))
     return replace(session, as_run=found)
 
@@ -83,7 +103,7 @@ class _Runs:
     def __init__(self, job: Job, seconds: float, deadline: float | None) -> None:
         self._job, self._seconds, self._deadline = job, seconds, deadline
 
-    def __call__(self, native: bool, wanted: int = -1) -> PassNotes:
+    def __call__(self, way: Way, wanted: int = -1) -> PassNotes:
         """Runs it once. Raises _Failed."""
         from adtool.session import run_session
 
@@ -94,7 +114,7 @@ class _Runs:
             raise _Failed("the time limit has passed")
         job = Job(
             self._job.target, self._job.options, overlay=self._job.overlay, check=False,
-            running=Running(native, wanted),
+            running=Running(way, wanted),
         )  # fmt: skip
         try:
             done = run_session(job, timeout=limit, silent=True)
@@ -123,20 +143,25 @@ def _compare(watched: PassNotes, first: PassNotes, run: _Runs) -> AsRun:
 def _blamed(p: int, watched: PassNotes, first: PassNotes, run: _Runs) -> AsRun:
     """Why an unwatched run gave other values than the watched one from pass `p` on."""
     for _ in range(_PAIRS):
-        native, plain = run(True, p), run(False, p)
+        native, plain = run("native", p), run("plain", p)
         if not _same(native, first, p):
             return AsRun("unsteady", p)
         if not _same(plain, watched, p):
             if not _same(plain, first, p):
                 return AsRun("unsteady", p)
-            # Kernels that look for faults are compiled otherwise, and may round otherwise.
             found = _compare(plain, first, run)
-            return AsRun("watched", p) if found.kind in ("alike", "part") else found
-    for a, b in zip(native.given, plain.given, strict=True):
-        if a.contents != b.contents:
-            index, mine, other = _first(a, b)
-            return AsRun("engine", p, "", a.name, index, mine, other, native.file, native.line)
-    return AsRun("unsteady", p)
+            if found.kind not in ("alike", "part"):
+                return found
+            bounds = run("bounds", p)
+            if not _same(bounds, watched, p):
+                return AsRun("watched", p)
+            # Kernels that look for faults are compiled otherwise, and may round otherwise.
+            return (
+                AsRun("rounding", p)
+                if _close(bounds, plain)
+                else _first("bounds", p, bounds, plain)
+            )
+    return _first("engine", p, native, plain)
 
 
 def _same(a: PassNotes, b: PassNotes, p: int) -> bool:
@@ -146,15 +171,43 @@ def _same(a: PassNotes, b: PassNotes, p: int) -> bool:
     return all(a.layout(k) == b.layout(k) and a.value(k) == b.value(k) for k in range(p + 1))
 
 
-def _first(a: Given, b: Given) -> tuple[str, str, str]:
-    """The first element with other bits: its index, and its values."""
+def _first(kind: Literal["engine", "bounds"], p: int, notes: PassNotes, plain: PassNotes) -> AsRun:
+    """What differs in a pass: the first element with other bits."""
     import numpy as np
 
-    mine, other = (np.frombuffer(bytes.fromhex(x.contents), x.dtype) for x in (a, b))
-    bits: list[Any] = [x.view(np.uint8).reshape(len(x), -1) for x in (mine, other)]
-    at = int(np.flatnonzero((bits[0] != bits[1]).any(axis=1))[0])
-    index = ", ".join(str(int(k)) for k in np.unravel_index(at, a.shape))
-    return index, f"{mine[at].item():.9g}", f"{other[at].item():.9g}"
+    for a, b in zip(notes.given, plain.given, strict=True):
+        if a.contents != b.contents:
+            other, usual = _numbers(a), _numbers(b)
+            bits: list[Any] = [x.view(np.uint8).reshape(len(x), -1) for x in (other, usual)]
+            at = int(np.flatnonzero((bits[0] != bits[1]).any(axis=1))[0])
+            index = ", ".join(str(int(k)) for k in np.unravel_index(at, a.shape))
+            values = f"{other[at].item():.9g}", f"{usual[at].item():.9g}"
+            return AsRun(kind, p, "", a.name, index, *values, notes.file, notes.line)
+    return AsRun("unsteady", p)
+
+
+def _close(a: PassNotes, b: PassNotes) -> bool:
+    """Whether rounding alone may tell what two runs gave in a pass apart."""
+    import numpy as np
+
+    for x, y in zip(a.given, b.given, strict=True):
+        one, other = _numbers(x), _numbers(y)
+        if one.dtype.kind != "f":
+            if x.contents != y.contents:
+                return False
+            continue
+        eps = float(np.finfo(one.dtype).eps)
+        one, other = one.astype(np.float64), other.astype(np.float64)
+        largest = float(np.max(np.abs(other), initial=0.0, where=np.isfinite(other)))
+        if not np.allclose(one, other, eps**0.5, _FEW * eps * largest, equal_nan=True):
+            return False
+    return True
+
+
+def _numbers(given: Given) -> Any:
+    import numpy as np
+
+    return np.frombuffer(bytes.fromhex(given.contents), given.dtype)
 
 
 def _kept(session: Session, keep: Keep | None) -> str:

@@ -36,6 +36,7 @@ from adtool.job import Columns, JacobianOptions, Job, ListingOptions, Running
 from adtool.matrices import MatrixGallery
 from adtool.outcome import Outcome, folded
 from adtool.report import Problem
+from adtool.reruns import SHORT
 from adtool.sharing import MOST
 from adtool.sources import WARP
 from adtool.target import TargetError, join_threads, run_target
@@ -130,7 +131,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
         _functions(job) as watched,
         engine.capturing(on_launch, wants, mover or Witness(), job.traces) as capture,
         _watched(job, noted),
-        _noting() if job.options.as_run else contextlib.nullcontext() as log,
+        _noting_watched(job) as log,
     ):
         noted.capture = capture
         try:
@@ -182,22 +183,33 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
 
 
 @contextlib.contextmanager
-def _noting(wanted: int = -1) -> Iterator[PassLog]:
+def _noting(wanted: int = -1, seconds: float = 0.0) -> Iterator[PassLog]:
     """Notes what backward passes give; one of them with all values."""
-    from engine.autograd import PassLog, noting  # late: few runs need it
+    from engine.autograd import PassLog, noting  # late: not all runs need it
 
-    log = PassLog(wanted)
+    log = PassLog(wanted, seconds)
     with noting(log):
         yield log
+
+
+def _noting_watched(job: Job) -> contextlib.AbstractContextManager[PassLog | None]:
+    """Notes them in the run that is checked, where an unwatched one may be compared with it."""
+    wanted, checked = job.options.as_run, job.check and job.moving is None and job.jacobian is None
+    if not checked or wanted is False:
+        return contextlib.nullcontext()
+    return _noting(seconds=0.0 if wanted else SHORT)
 
 
 def _run_plainly(job: Job, running: Running, owner: int) -> Outcome:
     """Runs the target with nothing that watches it, and gives what its passes gave."""
     if engine.config.native_after >= 0:  # else the user wants none
-        engine.config.native_after = 0 if running.native else -1
+        engine.config.native_after = 0 if running.way == "native" else -1
     error: BaseException | None = None
     start = time.monotonic()
-    with _noting(running.wanted) as log:
+    bounds = (
+        engine.watching(None, races=False) if running.way == "bounds" else contextlib.nullcontext()
+    )
+    with _noting(running.wanted) as log, bounds:
         try:
             _use_device(job.options.device)
             with _modules_kept():

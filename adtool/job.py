@@ -36,7 +36,8 @@ class CheckOptions:
     may be run again, with inputs moved; None if it is short. overwrites: what `engine.config` says
     when the target begins, None for the engine's own. trust: C++ text of a capture is compiled.
     alias: a name under which the target imports the engine (`engine.alias`). as_run: whether what
-    its backward passes give is compared with a run that nothing watches (`adtool.as_run`).
+    its backward passes give is compared with a run that nothing watches; None if it is short, and
+    compiled code would take launches of it over (`adtool.as_run`).
     """
 
     eps: float | None = None
@@ -60,7 +61,7 @@ class CheckOptions:
     taylor: bool = False
     trust: bool = False
     alias: str | None = None
-    as_run: bool = False
+    as_run: bool | None = None
 
     def launches_of(self, tape: int) -> tuple[int, ...] | None:
         """Which launches of a tape are checked, all where empty; None where the tape is not."""
@@ -156,11 +157,12 @@ class Moving:
 class Running:
     """A run that nothing watches: see `adtool.as_run`.
 
-    native: whether compiled code takes launches and passes over from the second launch on, or
-    never. wanted: the number of a backward pass whose gradients are handed back, -1 for none.
+    way: `native`: compiled code takes launches and passes over from the second launch on; `plain`:
+    never; `bounds`: never, and kernels look for faults, as those that are checked do. wanted: the
+    number of a backward pass whose gradients are handed back, -1 for none.
     """
 
-    native: bool
+    way: Literal["native", "plain", "bounds"]
     wanted: int = -1
 
 

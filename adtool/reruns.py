@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from adtool.exits import ToolError
 from adtool.job import Job, Moving
+from engine import config
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -47,6 +48,19 @@ def settled(session: Session, job: Job, deadline: float | None) -> Session:
             elif found is not None:
                 out[tape.tape] = _with(out[tape.tape], found, tape.sought == sought)
     return replace(session, tapes=tuple(out[t.tape] for t in session.tapes))
+
+
+def is_compared(session: Session, job: Job) -> bool:
+    """Whether the target is run again unwatched, for `adtool.as_run` to compare it with.
+
+    By default it is if it is short, and if compiled code would take launches of it over: launch by
+    launch, the runs do the same.
+    """
+    wanted, passes = job.options.as_run, session.passes
+    if wanted is not None or passes is None:
+        return bool(wanted)
+    after = config.native_after
+    return session.script_seconds <= SHORT and 0 <= after < passes.launches
 
 
 def settled_in_process(session: Session) -> Session:

@@ -130,13 +130,14 @@ def check(
         ),
     ] = None,
     as_run: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--as-run/--no-as-run",
             rich_help_panel=opt.CHOICE,
-            help="Run the script again unwatched, and compare what its backward passes give.",
+            help="Run the script again unwatched, and compare what its backward passes give "
+            "(default: if it takes less than 5 s and has launches that compiled code takes over).",
         ),
-    ] = False,
+    ] = None,
     max_inputs: Annotated[
         int,
         typer.Option(

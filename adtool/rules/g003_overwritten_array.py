@@ -252,8 +252,8 @@ def _effect(f: Overwritten, nbytes: int) -> str:
     if f.kind in ("wrong", "outside"):
         return f"the gradient{f' by {names}' if names else ''} is wrong because of it"
     return (
-        f"the gradient by {names} needs them, and is right because the tape saved "
-        f"{_bytes(nbytes)}; other engines (Warp) would be wrong here"
+        f"the gradient by {names} needs them: the tape saved {_bytes(nbytes)}, which its backward "
+        "pass reads in their place; other engines (Warp) would read what is there now"
     )
 
 

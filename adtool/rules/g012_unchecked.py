@@ -90,14 +90,13 @@ class Unchecked(Rule):
 
     def _of_plain_runs(self, session: Session) -> Iterator[Finding]:
         found = session.as_run
-        if found is None or found.kind in ("alike", "engine"):
+        if found is None or found.kind in ("alike", "engine", "bounds"):
             return
-        if any(s.fault.kind in ("outside", "race") for s in session.faults):
-            return  # what such a launch gives is another thing in each run
         message, help = {
             "failed": (
                 f"the unwatched run was not compared: {found.why}",
-                "the script is run again by --as-run: it must be able to run twice",
+                "the script was run a second time, as by --as-run, and must be able to run twice; "
+                "--no-as-run leaves that out",
             ),
             "different": (
                 "the script behaves differently when it is not watched, so that its gradients "
@@ -112,10 +111,16 @@ class Unchecked(Rule):
             ),
             "watched": (
                 f"backward pass {found.number} of the script gave other values when it was not "
-                "watched, the same ones with compiled launches and without",
-                "kernels that look for faults may round otherwise, where they hold C++ text: see "
-                "whether --no-bounds ends it; else look for what depends on time, on memory that "
-                "nothing wrote, or on the tool",
+                "watched, the same ones with compiled launches and without: what was checked is "
+                "not what it computes",
+                "look for what depends on time, on memory that nothing wrote (`empty`), or on the "
+                "tool",
+            ),
+            "rounding": (
+                f"the unwatched run gave what the watched one gave up to rounding: from backward "
+                f"pass {found.number} on its gradients have other last digits",
+                "kernels that look for faults may be rounded otherwise, above all where they hold "
+                "C++ text; with --no-bounds none do",
             ),
             "part": (
                 f"the unwatched run was compared up to backward pass {found.number} alone: its "
@@ -123,7 +128,7 @@ class Unchecked(Rule):
                 "make the script's data smaller for the check",
             ),
         }[found.kind]
-        note = found.kind in ("unsteady", "watched", "part")
+        note = found.kind in ("unsteady", "rounding", "part")
         yield self.finding(
             message, help, span=None, tape=-1, launch=-1, severity="note" if note else "warning"
         )

@@ -14,18 +14,19 @@ if TYPE_CHECKING:
 
 
 class UnlikeAsRun(Rule):
-    """Fires where compiled launches gave other bits than launches one by one, in every run."""
+    """Fires where an unwatched run gives other gradients than the watched one, in every run."""
 
     code = "G018"
     name = "unlike-as-run"
     severity = "error"
     manual = Manual(
         what="""
-            With `--as-run` the script runs again with nothing that watches it, and what each of
-            its backward passes leaves in gradients and losses is compared with the watched run,
-            bit for bit. A pass gave other bits. Further runs agree: with compiled launches it
-            always gives the one, and without them the other. That is a fault of
-            the engine, and not of the script, unless the script reads memory that nothing wrote
+            A short script runs again with nothing that watches it (any script with `--as-run`),
+            and what each of its backward passes leaves in gradients and losses is compared with
+            the watched run, bit for bit. A pass gave other bits. Further runs agree: with compiled
+            launches, or with kernels that look for faults, it always gives the one, and without
+            them the other, by more than rounding where such kernels differ. That is a fault of the
+            engine, and not of the script, unless the script reads memory that nothing wrote
             (`empty`).
             """,
         why="""
@@ -43,24 +44,30 @@ class UnlikeAsRun(Rule):
         todo="""
             Report it, with the script and the capture that the help names. Until it is
             repaired, `engine.config.native_after = -1` (or ENGINE_NATIVE_AFTER=-1 in the
-            environment) has the script run without compiled launches.
+            environment) has the script run without compiled launches; `--no-bounds` has it
+            checked without kernels that look for faults.
             """,
     )
 
     def check(self, session: Session) -> Iterator[Finding]:
         """One finding: later passes follow from the first that differs."""
         found = session.as_run
-        if found is None or found.kind != "engine":
+        if found is None or found.kind not in ("engine", "bounds"):
             return
         loss = found.name == "the loss"
         what = "another value of the loss" if loss else f"another gradient of {found.name}"
         element = f"element [{found.index}]" if found.index else "it"
         span = Span(found.file, found.line, 1, found.line, 1) if found.file else None
         with_it = f"the script and the capture `{found.capture}`" if found.capture else "the script"
+        if found.kind == "engine":
+            values = f"{found.other}, and {found.plain} without compiled launches"
+            avoid = "ENGINE_NATIVE_AFTER=-1 avoids it"
+        else:
+            values = f"{found.plain}, and {found.other} where kernels look for faults"
+            avoid = "--no-bounds checks what the unwatched run computes"
         yield self.finding(
             f"backward pass {found.number} gave {what} when nothing watched it: {element} "
-            f"is {found.native}, and {found.plain} without compiled launches",
-            f"this is a fault of the engine: report it, with {with_it}; "
-            "ENGINE_NATIVE_AFTER=-1 avoids it",
+            f"is {values}",
+            f"this is a fault of the engine: report it, with {with_it}; {avoid}",
             span=span, tape=-1, launch=-1,
         )  # fmt: skip

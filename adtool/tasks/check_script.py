@@ -70,11 +70,11 @@ class CheckScript:
             )  # fmt: skip
         except ToolError as error:  # a report all the same
             return self.failed(Failure(error.kind, error.message, error.help))
-        from adtool.reruns import settled
+        from adtool.reruns import is_compared, settled
 
         deadline = start + self.timeout if self.timeout > 0 else None
         session = settled(session, self.job, deadline)
-        if self.job.options.as_run:
+        if is_compared(session, self.job):
             from adtool.as_run import compared
 
             session = compared(session, self.job, keep, deadline)

@@ -9,7 +9,7 @@ array is kept, and rows of launches stay rows.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from threading import current_thread, main_thread
@@ -22,6 +22,7 @@ from engine.runtime.array import array
 from engine.runtime.device import HOST
 from engine.runtime.graphs import Graph
 from engine.tape.pass_notes import SIZE, Given, PassNotes
+from engine.tape.record import Record
 from engine.tape.tape import Tape
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 _BEFORE = 6  # what a row has before its arguments: see `compile/cpu/native/launches.h`
 MOST = 64 << 20  # bytes of the gradients of one pass, beyond which it is not noted
 PASSES = 100_000  # that are noted
+
+# An array where it stands on a tape: the number of its operation, that (a launch's plan, or another
+# record), its place there, and the array.
+_Place = tuple[int, Any, int, array]
 
 
 class PassLog:
@@ -47,6 +52,7 @@ class PassLog:
         self._place = ("", 0)
         self._whole = True
         self._native = False
+        self._launches = 0
 
     def add(self, tape: Tape, native: bool) -> None:
         """Notes what a pass of a tape has left. It has just come to its end.
@@ -63,7 +69,9 @@ class PassLog:
         here = len(self._layouts) == self._wanted
         layout, value = blake2b(digest_size=SIZE), blake2b(digest_size=SIZE)
         left, found = MOST, []
-        for name, dtype, g in _gradients(tape):
+        arrays = list(_arrays(tape))
+        self._launches += len({number for number, *_ in arrays})
+        for name, dtype, g in _gradients(arrays, tape):
             left -= g.hi - g.lo
             if left < 0:
                 self._whole = False
@@ -86,7 +94,7 @@ class PassLog:
         """What was noted so far."""
         return PassNotes(
             "".join(self._layouts), "".join(self._values), *self._place, self._given, self._whole,
-            self._native,
+            self._native, self._launches,
         )  # fmt: skip
 
 
@@ -121,17 +129,17 @@ def noting(log: PassLog) -> Iterator[None]:
         Tape.backward, Graph._replay = plain, replay  # type: ignore[method-assign]
 
 
-def _gradients(tape: Tape) -> Iterator[tuple[str, str, array]]:
+def _gradients(arrays: Iterable[_Place], tape: Tape) -> Iterator[tuple[str, str, array]]:
     """Gradients of arrays of a tape, each once and by its first place; last its loss."""
     seen: set[int] = set()
-    for name, a in _arrays(tape):
+    for number, what, k, a in arrays:
         while a._grad is None and a._origin is not None:
             a = a._origin[0]
         g = a._grad
         if g is None or id(g) in seen or not _is_plain(g):
             continue
         seen.add(id(g))
-        yield name, g._info.numpy.name, g
+        yield _name(number, what, k), g._info.numpy.name, g
     if tape.loss is not None and _is_plain(tape.loss):
         yield "the loss", tape.loss._info.numpy.name, tape.loss
 
@@ -141,8 +149,15 @@ def _is_plain(a: array) -> bool:
     return a.is_contiguous and a.storage.device is HOST and a._info.numpy.names is None
 
 
-def _arrays(tape: Tape) -> Iterator[tuple[str, array]]:
-    """The arrays of a tape's operations, in their order, with a name for each place."""
+def _name(number: int, what: Any, k: int) -> str:
+    """What an array is called by its first place on the tape."""
+    if isinstance(what, Record):
+        return f"array {k} of `{what.name}` in operation {number}"
+    return f"argument `{what.params[k].name}` of kernel `{what.kernel.key}` in operation {number}"
+
+
+def _arrays(tape: Tape) -> Iterator[_Place]:
+    """The arrays of a tape's operations, in their order."""
     number = 0
     replays: Any = ()
     records = tape._records
@@ -155,7 +170,7 @@ def _arrays(tape: Tape) -> Iterator[tuple[str, array]]:
         else:
             for k, a in enumerate(record.arrays):
                 if isinstance(a, array):
-                    yield f"array {k} of `{record.name}` in operation {number}", a
+                    yield number, record, k, a
         number += 1
     for replay in replays:
         for launch in replay.piece.launches:
@@ -178,9 +193,8 @@ def _arrays(tape: Tape) -> Iterator[tuple[str, array]]:
         number += 1
 
 
-def _of_launch(plan: Plan, values: list[Any], number: int) -> Iterator[tuple[str, array]]:
+def _of_launch(plan: Plan, values: list[Any], number: int) -> Iterator[_Place]:
     for p in plan.array_params:
         a = values[p.index]
         if a is not None:
-            what = f"argument `{p.name}` of kernel `{plan.kernel.key}` in operation {number}"
-            yield what, a if a._whole is None else a._whole
+            yield number, plan, p.index, a if a._whole is None else a._whole

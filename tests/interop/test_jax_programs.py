@@ -158,10 +158,11 @@ def test_ctrl_c_in_a_function():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):  # after JAX's own error, if that is first
-        with contextlib.suppress(*FAILED):
-            jax.block_until_ready(wp.jax_callable(interrupted)(ones()))
-        for _ in range(600):  # until it comes, however busy the machine is
-            time.sleep(0.1)
+        for _ in range(5):  # Python drops one that comes in a callback of the collector
+            with contextlib.suppress(*FAILED):
+                jax.block_until_ready(wp.jax_callable(interrupted)(ones()))
+            for _ in range(150):  # until it comes, however busy the machine is
+                time.sleep(0.1)
 
 
 def test_jax_is_missing(monkeypatch):

@@ -82,6 +82,7 @@ def compare(
         return LaunchComparison(compared)
     tolerance = replace(options.tolerance, epsilon=launch.epsilon)
     displaced = DisplacedLaunch(launch, inputs, outputs, tolerance)
+    displaced.leave_out_reached()
     dead = {a for a in inputs if not displaced.live[a].any()}
     dead |= {b for b in outputs if not displaced.live_rows[displaced.spans[b]].any()}
     # Not this launch's fault, and no derivative means anything there.

@@ -175,7 +175,7 @@ def _along(
         c = replace(c, directional=c.directional + 1)
         ref, error = float(sums.value[k]), float(sums.error[k])
         if not np.all(np.isfinite(d.g[displaced.live[d.a]])):
-            out.append(_not_finite(displaced, c, ref))
+            out.append(c.measured(float("nan"), ref, 1.0).judged(NAN))
             continue
         parts = np.where(d.v == 0, 0.0, d.g * d.v)
         ad, size = float(parts.sum()), norm(parts)
@@ -256,13 +256,6 @@ def _noise(displaced: DisplacedLaunch, d: Disagreement) -> float:
         return norm(np.where(d.w.ravel() == 0, 0.0, d.w.ravel() * off))
 
 
-def _not_finite(displaced: DisplacedLaunch, c: Comparison, ref: float) -> Comparison:
-    """An adjoint that is not finite, unless its launch was given what is not."""
-    if displaced.nonfinite:
-        return c.judged(displaced.unjudged)
-    return c.measured(float("nan"), ref, 1.0).judged(NAN)
-
-
 def _in_own_precision(
     launch: ComparedLaunch, pairs: Comparisons, b: str, w: Array, exact: Mapping[str, Array],
     rtol: float | None,
@@ -278,7 +271,7 @@ def _in_own_precision(
         c, live = pairs[a, b], displaced.live[a]
         mine, lifted = found[a][live], exact[a][live]
         if not np.all(np.isfinite(mine)):
-            c = c.judged(displaced.unjudged if displaced.nonfinite else NAN)
+            c = c.judged(NAN)
         elif np.all(np.isfinite(lifted)):
             c = replace(
                 c, scale=max(c.scale, largest(lifted)), off=max(c.off, largest(mine - lifted))

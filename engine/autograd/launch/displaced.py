@@ -69,6 +69,41 @@ class DisplacedLaunch:
         """The verdict on what NaN among the arguments makes meaningless."""
         return Judgement("inconclusive", f"argument {self.nonfinite!r} holds NaN or Inf at launch")
 
+    def leave_out_reached(self) -> None:
+        """Has inputs stand as not live whose gradient is no number because NaN or Inf reach it.
+
+        They hide a wrong gradient of all others else. Where the gradient is no number with usual
+        numbers in their place either, that is the launch's own, and stays live.
+        """
+        if not self.nonfinite:
+            return
+        exact = self.exact
+        reached = self._without_gradient()
+        kept = {name: exact.initial[name].copy() for name in self.evaluations.readable}
+        try:
+            for name, x in kept.items():
+                finite = np.isfinite(x)
+                usual = float(np.median(x[finite])) if finite.any() else 1.0
+                exact.initial[name][...] = np.where(finite, x, usual)
+            exact.refresh()
+            own = self._without_gradient()
+        finally:
+            for name, x in kept.items():
+                exact.initial[name][...] = x
+            exact.refresh()
+        for a in self.live:
+            self.live[a] = self.live[a] & (own[a] | ~reached[a])
+
+    def _without_gradient(self) -> dict[str, Array]:
+        """Which elements of inputs have a gradient by live outputs that is not finite."""
+        out = {a: np.zeros(live.shape, bool) for a, live in self.live.items()}
+        for b, part in self.spans.items():
+            live = self.live_rows[part].reshape(self.exact.initial[b].shape)
+            found = self.exact.vjp({b: np.where(live, 1.0, 0.0)})
+            for a in out:
+                out[a] |= ~np.isfinite(found[a])
+        return out
+
     @cached_property
     def on_path(self) -> DisplacedLaunch | None:
         """The launch with what its floats decided, so that it has no kinks; None without one.

@@ -295,7 +295,7 @@ def _judged(
         if hidden.any():
             c = c.judged(Judgement("inconclusive", COARSE.format(float(error[hidden].max()))))
     if not np.all(np.isfinite(ad)):
-        return c.judged(displaced.unjudged if displaced.nonfinite else NAN)
+        return c.judged(NAN)
     return c.judged(*judgements)
 
 
