@@ -87,10 +87,15 @@ def _displaced(
             unit = epsilon(own.initial[name].dtype)
             with np.errstate(all="ignore"):
                 exact.initial[name][...] = x * (
-                    1.0 + (part or units * unit) * rng.choice([-1.0, 1.0], x.shape)
+                    1.0 + (part or units * unit) * _signed(rng, x.shape)
                 )
         exact.refresh()
         yield
     finally:
         for name, x in kept.items():
             exact.initial[name][...] = x
+
+
+def _signed(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Numbers about one of both signs: what is moved by the same amount cancels by chance."""
+    return np.asarray(rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape))
