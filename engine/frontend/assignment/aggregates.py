@@ -110,7 +110,7 @@ def set_aggregate(cx: Context, target: ast.Name, got: Operand, value: ast.expr) 
     name = target.id
     known = cx.types.get(name)
     if isinstance(got, Several) and isinstance(known, TupleKind):
-        got = _adapted(got, known)
+        got = _adapted(cx, got, known)
     parts = decompose(got)
     assert parts is not None
     kind = parts[0]
@@ -146,16 +146,16 @@ def set_aggregate(cx: Context, target: ast.Name, got: Operand, value: ast.expr) 
     cx.bound[name] = plain(tree) if isinstance(tree, View) else tree
 
 
-def _adapted(got: Several, kind: TupleKind) -> Several:
+def _adapted(cx: Context, got: Several, kind: TupleKind) -> Several:
     """A tuple with its literals in the types that a name's items have."""
     if len(got.items) != len(kind.items):
         return got
     items: list[Operand] = []
     for item, k in zip(got.items, kind.items, strict=True):
         if isinstance(item, Several) and isinstance(k, TupleKind):
-            item = _adapted(item, k)
+            item = _adapted(cx, item, k)
         elif isinstance(item, Value) and isinstance(k, ScalarType):
-            item = adapt(item, k) or item
+            item = adapt(cx.b, item, k) or item
         items.append(item)
     return Several(tuple(items))
 

@@ -68,7 +68,7 @@ def set_name(
         atom = coerce(cx, value, got, t, f"`{name}`", "E105", _retype_help(cx, name, got.type, t))
         if atom is None:
             return
-        got = Value(atom)
+        got = Value(atom, table=got.table if atom == got.atom else None)
     plain = name in cx.plan.plain
     if plain and isinstance(got, Value) and isinstance(got.type, _COMPOSITE):
         plain = name not in cx.plan.components
@@ -103,7 +103,7 @@ def _bind(cx: Context, name: str, got: Operand, naming: bool) -> None:
     cx.types.setdefault(name, got.type)
     kept = cx.keep(got)
     assert isinstance(kept, Value)
-    cx.bound[name] = Value(_named(cx, kept.atom, name) if naming else kept.atom)
+    cx.bound[name] = Value(_named(cx, kept.atom, name) if naming else kept.atom, table=kept.table)
 
 
 def _named(cx: Context, atom: Atom, name: str) -> Atom:

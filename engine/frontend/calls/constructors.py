@@ -19,6 +19,7 @@ from engine.frontend.operands.operand import (
     Value,
     adapt,
     fits,
+    look_up,
     number,
     zero,
 )
@@ -131,7 +132,7 @@ def _from_parts(
         values, nodes = [*values, Value(identity)], [*nodes, nodes[0]]
     if len(values) != len(kinds):
         return None
-    fitted = [adapt(v, k) for v, k in zip(values, kinds, strict=True)]
+    fitted = [adapt(cx.b, v, k) for v, k in zip(values, kinds, strict=True)]
     out: list[Value] = []
     at: list[ast.expr] = []
     for n, v in zip(nodes, fitted, strict=True):
@@ -156,18 +157,29 @@ def _cast(cx: Context, node: ast.Call, values: list[Value], t: ScalarType) -> Op
         )
     if t == BOOL:
         return truth(cx, node.args[0], v)
-    n = number(v)
-    if n is not None and math.isfinite(n):
-        # Numbers that do not fit are left to the cast, which wraps or saturates.
-        if t.kind == "f":
-            if refuse_quotient(cx, node.args[0], [v]):
-                return BAD
-            return Value(Const(float(n), t))
-        if fits(int(n), t):
-            return Value(Const(int(n), t))
+    if t.kind == "f" and refuse_quotient(cx, node.args[0], [v]):
+        return BAD
+    known = _converted(v, t)
+    if known is not None:
+        return Value(known)
     if v.type == t:
         return Value(v.atom)
+    if v.table is not None:  # what the numbers themselves become
+        items = [_converted(item, t) for item in v.table.items]
+        fitted = [item for item in items if item is not None]
+        if len(fitted) == len(items):
+            return Value(look_up(cx.b, v.table, fitted))
     return Value(cx.b.op("cast", v.atom, result=t))
+
+
+def _converted(v: Value, t: ScalarType) -> Const | None:
+    """The constant in another type; None where the cast decides: it wraps or saturates."""
+    n = number(v)
+    if n is None or not math.isfinite(n):
+        return None
+    if t.kind == "f":
+        return Const(float(n), t)
+    return Const(int(n), t) if fits(int(n), t) else None
 
 
 def construct(

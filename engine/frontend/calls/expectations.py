@@ -38,7 +38,7 @@ def lower_expect(cx: Context, node: ast.Call, name: str) -> Operand:
     values = [v for v in got if isinstance(v, Value)]
     if len(values) != len(got):
         return BAD
-    pair = unify(values[:2])
+    pair = unify(values[:2], cx.b)
     if pair is None:
         return apply(cx, node, "==", values[:2])  # says that the types differ
     a, b = pair
@@ -72,7 +72,7 @@ def _near(
     scalar = t if isinstance(t, ScalarType) else t.scalar
     limit = Value(const(1e-6, scalar))
     if tolerance is not None:
-        found = unify([limit, tolerance])
+        found = unify([limit, tolerance], cx.b)
         if found is None:
             cx.error(
                 "E104",

@@ -22,7 +22,7 @@ from engine.frontend.operands.operand import (
     QUOTIENT_HELP,
     Operand,
     Value,
-    unify,
+    common_type,
     zero,
 )
 from engine.frontend.operands.type_names import type_name
@@ -117,13 +117,12 @@ def _common(values: Sequence[Value]) -> ScalarType:
     for v in values:
         if isinstance(v.type, (VectorType, MatrixType)):
             return v.type.scalar
-    same = unify(scalars)
-    if same is None and any(v.truncated for v in scalars):
+    found = common_type(scalars)
+    if found is None and any(v.truncated for v in scalars):
         raise Meaningless("a quotient of integers stands for a float", QUOTIENT_HELP)
-    if same is None:
+    if found is None:
         named = ", ".join(dict.fromkeys(type_name(v.type) for v in scalars if not v.weak))
         raise Meaningless(f"its components have several types ({named})")
-    found = same[0].type
     assert isinstance(found, ScalarType)
     return found
 

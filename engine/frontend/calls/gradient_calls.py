@@ -180,7 +180,7 @@ def _writes(f: Function) -> bool:
 
 def _wrapped(cx: Context, node: ast.Call, target: object) -> tuple[Function, Arguments] | None:
     """A function that does nothing but call something else that kernels know."""
-    args = _literals_fitted([cx.expr(a) for a in node.args])
+    args = _literals_fitted(cx, [cx.expr(a) for a in node.args])
     if node.keywords:
         cx.error(
             "E109", node.keywords[0].value, "a derivative takes its arguments by position here"
@@ -212,7 +212,7 @@ def _wrapped(cx: Context, node: ast.Call, target: object) -> tuple[Function, Arg
     return Function("wrapped", tuple(params), tuple(types), body, span=outer.span), given
 
 
-def _literals_fitted(args: Sequence[Operand]) -> list[Operand]:
+def _literals_fitted(cx: Context, args: Sequence[Operand]) -> list[Operand]:
     """Numbers in the type of the floats beside them, as a call of the builtin takes them."""
     floats = [
         scalar_of(a.type)
@@ -223,6 +223,6 @@ def _literals_fitted(args: Sequence[Operand]) -> list[Operand]:
     out: list[Operand] = []
     for a in args:
         if isinstance(a, Value) and a.weak and floats and isinstance(a.type, ScalarType):
-            a = adapt(a, floats[0]) or a if a.type.kind == "f" else a
+            a = adapt(cx.b, a, floats[0]) or a if a.type.kind == "f" else a
         out.append(a)
     return out

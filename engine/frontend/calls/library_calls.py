@@ -33,7 +33,7 @@ def call_library(
         for v, t in zip(given, choice.casts, strict=True):
             operand = v if isinstance(v, (Value, View)) else literal(v)
             if isinstance(operand, Value):
-                fitted = operand if t is None else adapt(operand, t)
+                fitted = operand if t is None else adapt(cx.b, operand, t)
                 if fitted is None:
                     at = nodes[len(filled)] if len(filled) < len(nodes) else None
                     return _refused(cx, at, operand)

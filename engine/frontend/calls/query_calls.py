@@ -50,7 +50,7 @@ def lower_query(cx: Context, node: ast.Call, name: str) -> Operand:
                 break
         if len(values) != len(q.names):
             continue
-        fitted = [_fitted(v, t) for v, t in zip(values, q.types, strict=True)]
+        fitted = [_fitted(cx, v, t) for v, t in zip(values, q.types, strict=True)]
         if all(f is not None for f in fitted):
             return _called(cx, q, [f for f in fitted if f is not None], nodes)
     return _no_overload(cx, node, name, [*given, *(v for _, v in named.values())])
@@ -63,16 +63,16 @@ def step(cx: Context, q: Struct, index: Operand) -> tuple[Operand, Operand, Oper
     return more, after, at
 
 
-def _fitted(got: Operand, want: Type | StructType) -> Operand | None:
+def _fitted(cx: Context, got: Operand, want: Type | StructType) -> Operand | None:
     if isinstance(want, StructType):
         return got if isinstance(got, Struct) and got.type is want else None
-    return adapt(got, want) if isinstance(got, Value) else None
+    return adapt(cx.b, got, want) if isinstance(got, Value) else None
 
 
 def _results(cx: Context, q: Query, args: list[Operand]) -> list[Operand]:
     given = args if q.table is None else [cx.table(q.table), *args]
     for t, default in zip(q.types[len(args) :], q.defaults, strict=False):
-        value = adapt(literal(default), t) if not isinstance(t, StructType) else None
+        value = adapt(cx.b, literal(default), t) if not isinstance(t, StructType) else None
         assert value is not None
         given = [*given, value]
     return call_with(cx, library_func(HELPERS[q.func]), given)

@@ -182,7 +182,7 @@ def _instance(
             problem = misfit(f, name, (at, got))
             fitted: Operand = BAD
             if problem is None and isinstance(got, Several):
-                fitted = fitted_tuple(got, f.signature.patterns.get(name, ANYTHING)) or BAD
+                fitted = fitted_tuple(cx.b, got, f.signature.patterns.get(name, ANYTHING)) or BAD
             elif problem is None:
                 fitted = _fitted(cx, at, got, f.signature.types[name])
             if problem is not None:
@@ -255,5 +255,5 @@ def _fitted(cx: Context, at: ast.expr, got: Operand, want: UserType | None) -> O
         return BAD
     if want is None or accepts(want, v.type) or isinstance(want, COMPOUND):
         return Value(v.atom)
-    fitted = adapt(v, want)
+    fitted = adapt(cx.b, v, want)
     return BAD if fitted is None else Value(fitted.atom)

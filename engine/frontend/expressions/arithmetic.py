@@ -40,7 +40,7 @@ def binary(
         return BAD
     symbol = _BINARY[type(op)]
     if symbol in ("/", "//", "%") and is_scalar(left.type, "iu") and right.weak:
-        if is_scalar(right.type, "iu") and not number(right):
+        if is_scalar(right.type, "iu") and number(right) == 0:
             return cx.error(
                 "E104", node, "an integer is divided by zero", "divide by another number"
             )

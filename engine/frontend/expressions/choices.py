@@ -132,7 +132,7 @@ def merged(cx: Context, selector: Atom, arms: Sequence[Arm]) -> Operand | None:
         return BAD
     builders = [b for b, _ in arms]
     if selector.type == BOOL and _selects(builders, found):
-        values = unify([v for v in found if isinstance(v, Value)])
+        values = unify([v for v in found if isinstance(v, Value)], *builders)
         if values is None:
             return None
         cx.b.stmts += [s for b in builders for s in b.stmts]
@@ -175,7 +175,7 @@ def _merge(
     if is_array(first):
         return _arrays(cx, selector, builders, found)
     values = [v for v in found if isinstance(v, Value)]
-    same = unify(values) if len(values) == len(found) else None
+    same = unify(values, *builders) if len(values) == len(found) else None
     if same is None or isinstance(same[0].type, ArrayType):
         return None
     return Value(_joined(cx, builders, [v.atom for v in same]))

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from engine.frontend.context.context import Context
+from engine.frontend.expressions.conversions import refuse_quotient
 from engine.frontend.expressions.operators import apply
 from engine.frontend.operands.lvalues import component_indices
 from engine.frontend.operands.operand import (
@@ -18,6 +19,7 @@ from engine.frontend.operands.operand import (
     Bad,
     Operand,
     Value,
+    adapt,
     fits,
     is_scalar,
     literal,
@@ -71,6 +73,10 @@ def compare(
     a, b = left.type, right.type
     if not (isinstance(a, ScalarType) and isinstance(b, ScalarType)) or (left.weak and right.weak):
         return apply(cx, node, symbol, [left, right])
+    if any(v.weak and v.truncated for v in (left, right)) and "f" in (a.kind, b.kind):
+        refuse_quotient(cx, node, [left, right])
+        return BAD
+    left, right = _settled(cx, left, b), _settled(cx, right, a)
     if a.kind == b.kind == "b" and symbol not in ("==", "!="):
         left, right = _cast(cx, left, INT32), _cast(cx, right, INT32)
     elif a.kind == "b" and b.kind != "b":
@@ -82,6 +88,18 @@ def compare(
     if right.weak:
         return _with_literal(cx, node, symbol, left, right)
     return _two_types(cx, node, symbol, left, right)
+
+
+def _settled(cx: Context, v: Value, other: ScalarType) -> Value:
+    """A literal that is chosen at run time, in a type in which it is what it says.
+
+    Beside a float it takes that one's type, as all literals do.
+    """
+    if v.table is None or not v.weak:
+        return v
+    if not is_scalar(v.type, "f"):
+        return Value(v.atom)
+    return adapt(cx.b, v, other if other.kind == "f" else FLOAT64) or v
 
 
 def _cast(cx: Context, v: Value, t: ScalarType) -> Value:

@@ -37,7 +37,7 @@ def coerce(
         refuse_quotient(cx, node, [v], code)
         return None
     compound = isinstance(t, (*COMPOUND_KINDS, Known))
-    fitted = None if isinstance(t, (*COMPOUND_KINDS, Known)) else adapt(v, t)
+    fitted = None if isinstance(t, (*COMPOUND_KINDS, Known)) else adapt(cx.b, v, t)
     if fitted is not None:
         return fitted.atom
     if not help_text and isinstance(t, ScalarType) and isinstance(v.type, ScalarType):
@@ -58,6 +58,8 @@ def refuse_quotient(
     found = next((v for v in values if v.truncated), None)
     if found is None:
         return False
+    if found.table is not None:
+        found = next(v for v in found.table.items if v.truncated)
     message = f"a quotient of integers, which is {number(found)} here, stands for a float"
     cx.error(code, node, message, QUOTIENT_HELP)
     return True

@@ -8,9 +8,10 @@ seen (memory, calls, infinities in a derivative), else with plain operations.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from engine.frontend.context.context import Context
+from engine.frontend.context.value_ranges import RangeBuilder
 from engine.frontend.expressions.choices import (
     FREE,
     FREE_OF_DERIVATIVE,
@@ -20,11 +21,13 @@ from engine.frontend.expressions.choices import (
 )
 from engine.frontend.expressions.conditions import condition, truth
 from engine.frontend.expressions.conversions import refuse_quotient
-from engine.frontend.expressions.operators import apply
+from engine.frontend.expressions.operators import apply, tabled
+from engine.frontend.operands.folding import chosen_among
 from engine.frontend.operands.kinds import decompose, user_type
 from engine.frontend.operands.operand import (
     BAD,
     Bad,
+    LiteralTable,
     Operand,
     Several,
     Struct,
@@ -32,11 +35,12 @@ from engine.frontend.operands.operand import (
     View,
     literal,
     number,
+    place_in,
     unify,
 )
 from engine.frontend.operands.type_names import type_name
-from engine.ir.nodes import Block, Const, Set
-from engine.lang.types import BOOL, ArrayType
+from engine.ir.nodes import Atom, Block, Const, Set
+from engine.lang.types import BOOL, INT32, ArrayType
 
 
 def lower_bool(cx: Context, node: ast.expr) -> Operand:
@@ -79,8 +83,10 @@ def lower_not(cx: Context, node: ast.UnaryOp) -> Operand:
     return literal(not n) if n is not None else Value(cx.b.op("lnot", value.atom))
 
 
-def _common(cx: Context, node: ast.AST, arms: list[Value], what: str) -> list[Value] | None:
-    found = unify(arms)
+def _common(
+    cx: Context, node: ast.AST, arms: list[Value], what: str, *builders: RangeBuilder
+) -> list[Value] | None:
+    found = unify(arms, *builders)
     if found is None and refuse_quotient(cx, node, arms):
         return None
     if found is None or isinstance(found[0].type, ArrayType):
@@ -125,28 +131,59 @@ def lower_choice(cx: Context, node: ast.expr) -> Operand:
             f"one value gives {len(left)} results, the other {len(right)}",
             "make both give the same number of results",
         )
+    given: list[list[Value]] = []
     pairs: list[list[Value]] = []
     for a, b in zip(left, right, strict=True):
         va, vb = cx.one(node.body, a), cx.one(node.orelse, b)
         if isinstance(va, Bad) or isinstance(vb, Bad):
             return BAD
-        pair = _common(cx, node, [va, vb], "this conditional expression")
+        pair = _common(cx, node, [va, vb], "this conditional expression", first, second)
         if pair is None:
             return BAD
+        given.append([va, vb])
         pairs.append(pair)
     out: list[Operand] = []
     if is_free(first.stmts, FREE) and is_free(second.stmts, FREE):
         cx.b.stmts += first.stmts + second.stmts
-        for a, b in pairs:
-            out.append(Value(cx.b.op("select", cond.atom, a.atom, b.atom)))
+        for arms, (a, b) in zip(given, pairs, strict=True):
+            value = Value(cx.b.op("select", cond.atom, a.atom, b.atom))
+            out.append(_chosen(cx, node, value, cond, arms))
     else:
-        for a, b in pairs:
-            var = cx.result_variable(a.type)
+        which = [_which(cx, arms, (first, second)) for arms in given]
+        made = [cx.result_variable(a.type) for a, _ in pairs]
+        for var, (a, b) in zip(made, pairs, strict=True):
             first.set(var, a.atom)
             second.set(var, b.atom)
-            out.append(Value(var))
         cx.branch(cond.atom, first.block(), second.block())
+        for var, table in zip(made, which, strict=True):
+            out.append(tabled(cx, node, Value(var), table) if table else Value(var))
     return Several(tuple(out)) if many else out[0]
+
+
+def _chosen(
+    cx: Context, node: ast.AST, got: Value, cond: Value, arms: Sequence[Value]
+) -> Value | Bad:
+    """What a condition chooses: between literals a literal."""
+    if not all(v.weak for v in arms):
+        return got
+    place = cx.frozen(cond.atom)
+    return tabled(cx, node, got, lambda: chosen_among(place, arms))
+
+
+def _which(
+    cx: Context, arms: Sequence[Value], builders: Sequence[RangeBuilder]
+) -> Callable[[], LiteralTable | None] | None:
+    """Makes the table of the literals of two blocks of which one runs: a variable says which."""
+    if not all(v.weak for v in arms):
+        return None
+    which, items = cx.result_variable(INT32), list[Value]()
+    for b, v in zip(builders, arms, strict=True):
+        place: Atom = Const(len(items), INT32)
+        if v.table is not None:
+            place = b.op("add", place_in(b, v.table), place)
+        b.set(which, place)
+        items += [v] if v.table is None else v.table.items
+    return lambda: chosen_among(which, items)
 
 
 def _compound(got: Operand) -> bool:
@@ -192,11 +229,19 @@ def lower_where(cx: Context, node: ast.Call, name: str) -> Operand:
             f"`{name}` takes 3 arguments, got {len(values)}",
             f"write `{cx.api}.where(condition, value_if_true, value_if_false)`",
         )
-    pair = _common(cx, node, values[1:], f"`{name}`")
+    pair = _common(cx, node, values[1:], f"`{name}`", cx.b)
     cond = truth(cx, node.args[0], values[0])
     if pair is None or isinstance(cond, Bad):
         return BAD
-    return apply(cx, node, name, [cond, *pair])
+    got = apply(cx, node, name, [cond, *pair])
+    if isinstance(got, Bad) or not all(v.weak for v in values[1:]):
+        return got
+    arms = values[1:] if name == "where" else values[:0:-1]
+    known = number(cond)
+    if known is not None:
+        arm = arms[0 if known else 1]
+        return arm if arm.type == got.type else got
+    return _chosen(cx, node, got, cond, arms)
 
 
 def _where_array(cx: Context, node: ast.Call, found: Sequence[Operand]) -> Operand:

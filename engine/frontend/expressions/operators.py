@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from engine.builtins.composite import COMPOSITES
 from engine.builtins.resolve import resolve, suggest
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.conversions import refuse_quotient
-from engine.frontend.operands.folding import fold
+from engine.frontend.operands.folding import TooMany, fold, tabulate
 from engine.frontend.operands.operand import (
     BAD,
     Bad,
+    LiteralTable,
     Value,
     adapt,
     is_scalar,
+    look_up,
     zero,
 )
 from engine.frontend.operands.type_names import type_name, type_names
 from engine.ir.nodes import Atom
 from engine.ir.ops import OPS
 from engine.lang.types import (
+    BOOL,
     ArrayType,
     ScalarType,
     Type,
@@ -48,7 +51,7 @@ def apply(cx: Context, node: ast.AST, name: str, args: Sequence[Value | Bad]) ->
         return _refuse(cx, node, name, values)
     atoms: list[Atom] = []
     for v, cast in zip(values, got.casts, strict=True):
-        fitted = v if cast is None else adapt(v, cast)
+        fitted = v if cast is None else adapt(cx.b, v, cast)
         if fitted is None:
             if refuse_quotient(cx, node, [v]):
                 return BAD
@@ -59,7 +62,32 @@ def apply(cx: Context, node: ast.AST, name: str, args: Sequence[Value | Bad]) ->
         return Value(zero(got.result))  # nothing is computed of no components
     ordered = [atoms[k] for k in got.order]
     result = got.result if OPS[got.op].explicit else None
-    return Value(cx.b.op(got.op, *ordered, result=result))
+    out = Value(cx.b.op(got.op, *ordered, result=result))
+    if not all(v.weak for v in values) or all(v.table is None for v in values):
+        return out
+    return tabled(cx, node, out, lambda: tabulate(values, lambda items: fold(name, items)))
+
+
+def tabled(
+    cx: Context, node: ast.AST, got: Value, make: Callable[[], LiteralTable | None]
+) -> Value | Bad:
+    """The value of literals, as a literal itself where it has a table."""
+    try:
+        table = make()
+    except TooMany:
+        return cx.error(
+            "E101",
+            node,
+            "the constants that are chosen at run time have too many combinations here",
+            "give one of them a type first, such as `float(...)`",
+        )
+    if table is None:
+        return got
+    if got.type != table.type or got.type == BOOL:
+        got = Value(look_up(cx.b, table, table.constants))
+    if got.type == BOOL:
+        return got
+    return Value(got.atom, True, any(v.truncated for v in table.items), table=table)
 
 
 def _refuse(cx: Context, node: ast.AST, name: str, values: Sequence[Value]) -> Bad:

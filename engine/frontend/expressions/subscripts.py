@@ -23,7 +23,9 @@ from engine.frontend.expressions.conversions import integer
 from engine.frontend.expressions.indices import component_index
 from engine.frontend.expressions.local_arrays import local_part, read_local
 from engine.frontend.expressions.names import named
+from engine.frontend.expressions.operators import tabled
 from engine.frontend.expressions.views import linked_view, size, subscript
+from engine.frontend.operands.folding import chosen_among
 from engine.frontend.operands.kinds import as_view, plain
 from engine.frontend.operands.lvalues import (
     Chosen,
@@ -339,7 +341,7 @@ def _item_at_run_time(
     several = read(cx, base)
     assert isinstance(several, Several)
     values = [v for v in several.items if isinstance(v, Value)]
-    same = unify(values) if values and len(values) == len(several.items) else None
+    same = unify(values, cx.b) if values and len(values) == len(several.items) else None
     t = same[0].type if same else None
     if not isinstance(got, Value) or same is None or not isinstance(t, ScalarType):
         return cx.error(
@@ -351,8 +353,13 @@ def _item_at_run_time(
     index = integer(cx, at, got, "an index")
     if index is None:
         return BAD
+    index = component_index(cx, len(same), index)
     whole = cx.b.op("construct", *(v.atom for v in same), result=VectorType(t, len(same)))
-    return Part(whole, (component_index(cx, len(same), index),))
+    if not all(v.weak for v in values):
+        return Part(whole, (index,))
+    place = cx.frozen(index)
+    item = Value(cx.b.op("extract", whole, index))
+    return tabled(cx, node, item, lambda: chosen_among(place, values))
 
 
 def lower_slice(cx: Context, node: ast.expr) -> Operand:

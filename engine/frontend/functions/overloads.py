@@ -22,11 +22,13 @@ from engine.frontend.operands.operand import (
     Value,
     View,
     adapt,
+    adapts,
 )
 from engine.frontend.operands.type_names import pattern_name, type_name
 from engine.frontend.parsing.signature import Signature
 from engine.frontend.parsing.source import source_of
 from engine.frontend.parsing.text import FunctionText
+from engine.ir.builder import Builder
 from engine.lang.generics import ANYTHING, Pattern
 from engine.lang.structs import ARRAYS, COMPOUND, UserType
 from engine.lang.types import MatrixType, ScalarType, VectorType
@@ -184,7 +186,7 @@ def misfit(target: Overload[F], name: str, argument: Argument) -> Problem | None
         if want is None or not callable(got.obj):
             return None
         shown = "a function or type"
-    elif isinstance(got, Several) and pattern is not None and fitted_tuple(got, pattern):
+    elif isinstance(got, Several) and pattern is not None and fitted_tuple(None, got, pattern):
         return None
     else:
         parts = decompose(got)
@@ -204,9 +206,7 @@ def misfit(target: Overload[F], name: str, argument: Argument) -> Problem | None
             if pattern is None or pattern.accepts(have):
                 return None
         elif accepts(want, kind) or (
-            isinstance(got, Value)
-            and not isinstance(want, COMPOUND)
-            and adapt(got, want) is not None
+            isinstance(got, Value) and not isinstance(want, COMPOUND) and adapts(got, want)
         ):
             return None
     takes = f"has type {type_name(want)}" if want is not None else f"takes {pattern_name(pattern)}"
@@ -220,9 +220,10 @@ def misfit(target: Overload[F], name: str, argument: Argument) -> Problem | None
     )
 
 
-def fitted_tuple(got: Several, pattern: Pattern) -> Several | None:
+def fitted_tuple(b: Builder | None, got: Several, pattern: Pattern) -> Several | None:
     """A tuple with its literals in the types that a parameter asks for; None where it has others.
 
+    b: where literals that are chosen at run time are made; None where it is only asked.
     Local arrays have no place in it: functions get them by value and give them back.
     """
     wants: tuple[Any, ...] | None = (ANYTHING,) * len(got.items)
@@ -230,14 +231,14 @@ def fitted_tuple(got: Several, pattern: Pattern) -> Several | None:
         wants = pattern.wanted(len(got.items)) if pattern.role == "tuple" else None
     if wants is None:
         return None
-    items = tuple(_fitted_item(i, w) for i, w in zip(got.items, wants, strict=True))
+    items = tuple(_fitted_item(b, i, w) for i, w in zip(got.items, wants, strict=True))
     found = tuple(i for i in items if i is not None)
     return Several(found) if len(found) == len(items) else None
 
 
-def _fitted_item(item: Operand, want: Any) -> Operand | None:
+def _fitted_item(b: Builder | None, item: Operand, want: Any) -> Operand | None:
     if isinstance(item, Several):
-        return fitted_tuple(item, want) if isinstance(want, Pattern) else None
+        return fitted_tuple(b, item, want) if isinstance(want, Pattern) else None
     parts = decompose(item)
     if parts is None or (isinstance(item, View) and (item.is_local or not item.ndim)):
         return None
@@ -247,7 +248,9 @@ def _fitted_item(item: Operand, want: Any) -> Operand | None:
         fits = want.accepts(user_type(parts[0]))
         return (Value(item.atom) if isinstance(item, Value) else item) if fits else None
     if isinstance(item, Value) and not isinstance(want, COMPOUND):
-        return adapt(item, want)
+        if b is None:
+            return item if adapts(item, want) else None
+        return adapt(b, item, want)
     return item if accepts(want, parts[0]) else None
 
 

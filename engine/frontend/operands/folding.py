@@ -1,14 +1,26 @@
-"""Arithmetic between literals, done while lowering, so that the result stays a literal."""
+"""What is computed of literals while lowering, so that the result stays a literal."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from engine.frontend.operands.operand import Value, literal, number
+from engine.builtins.resolve import resolve
+from engine.frontend.operands.operand import (
+    LiteralTable,
+    Value,
+    adapts,
+    common_type,
+    literal,
+    number,
+)
+from engine.ir.nodes import Atom, Const
+from engine.ir.ops import OPS
+from engine.lang.types import FLOAT32, FLOAT64, INT32, INT64, ScalarType
 
 Number = int | float
 
@@ -60,9 +72,13 @@ def _whole(*numbers: Number) -> bool:
 
 
 def fold(name: str, args: Sequence[Value]) -> Value | None:
-    """The literal that an operator between literals gives; None where it is not that."""
+    """The literal that an operator or builtin gives for constant literals; else None."""
     if not all(v.weak for v in args):
         return None
+    return _operator(name, args) or _builtin(name, args)
+
+
+def _operator(name: str, args: Sequence[Value]) -> Value | None:
     numbers = [n for v in args if (n := number(v)) is not None]
     truncated = any(v.truncated for v in args)
     if len(numbers) != len(args) or (truncated and not _whole(*numbers)):
@@ -86,3 +102,98 @@ def fold(name: str, args: Sequence[Value]) -> Value | None:
 def _literal(n: Number, truncated: bool) -> Value:
     out = literal(n)
     return replace(out, truncated=truncated and out.weak)
+
+
+def _builtin(name: str, args: Sequence[Value]) -> Value | None:
+    """The same by the table of operations: of floats in double precision, of integers exactly."""
+    numbers = [n for v in args if (n := number(v)) is not None]
+    got = resolve(name, [v.type for v in args], [v.weak for v in args])
+    if got is None or len(numbers) != len(args) or OPS[got.op].explicit:
+        return None
+    types = {v.type if cast is None else cast for v, cast in zip(args, got.casts, strict=True)}
+    truncated = any(v.truncated for v in args)
+    if types != {got.result} or (truncated and got.result == FLOAT32):
+        return None
+    given = [numbers[k] for k in got.order]
+    if got.result == FLOAT32:
+        out = _computed(got.op, given, FLOAT64)
+        return None if out is None else literal(float(out))
+    if got.result != INT32:
+        return None
+    out = _computed(got.op, given, INT32)
+    # What depends on the width, such as an overflow or a count of bits, is that of the type.
+    same = out is not None and out == _computed(got.op, given, INT64)
+    return _literal(int(out), truncated) if out is not None and same else None
+
+
+def _computed(op: str, numbers: Sequence[Number], t: ScalarType) -> Number | None:
+    try:
+        with np.errstate(all="ignore"):
+            out = OPS[op].numpy(*(t.numpy.type(n) for n in numbers))
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+    return out.item() if isinstance(out, np.generic) else None
+
+
+# ---- literals that are chosen at run time
+
+# More combinations of such are not written down.
+MOST = 4096
+
+
+class TooMany(Exception):
+    """The literals that meet have more combinations than a table holds."""
+
+
+def tabulate(
+    values: Sequence[Value], compute: Callable[[Sequence[Value]], Value | None]
+) -> LiteralTable | None:
+    """What is computed of literals of which some are chosen at run time, for each choice.
+
+    compute: takes constants. None where one has no result, or results have no common type.
+    Raises TooMany.
+    """
+    axes: dict[Atom, int] = {}
+    for v in values:
+        for axis, count in v.table.axes if v.table is not None else ():
+            axes[axis] = min(count, axes.get(axis, count))
+    if len(axes) > 1 and math.prod(axes.values()) > MOST:
+        raise TooMany
+    items: list[Value] = []
+    for place in itertools.product(*map(range, axes.values())):
+        at = dict(zip(axes, place, strict=True))
+        found = compute([_item(v, at) for v in values])
+        if found is None:
+            return None
+        items.append(found)
+    t = common_type(items)
+    if t is None or not all(isinstance(v.atom, Const) for v in items):
+        return None
+    assert isinstance(t, ScalarType)
+    return LiteralTable(tuple(axes.items()), tuple(_as(v, t) for v in items))
+
+
+def chosen_among(place: Atom, values: Sequence[Value]) -> LiteralTable | None:
+    """The literal that an atom chooses among others; None where they have no common type.
+
+    Raises TooMany.
+    """
+    places = tuple(literal(k) for k in range(len(values)))
+    number_of = Value(place, table=LiteralTable(((place, len(values)),), places))
+    return tabulate([number_of, *values], lambda items: items[1 + int(number(items[0]) or 0)])
+
+
+def _item(v: Value, at: dict[Atom, int]) -> Value:
+    """The constant that a literal is where the axes have chosen."""
+    if v.table is None:
+        return v
+    k = 0
+    for axis, count in v.table.axes:
+        k = k * count + at[axis]
+    return v.table.items[k]
+
+
+def _as(v: Value, t: ScalarType) -> Value:
+    n = number(v)
+    assert n is not None and adapts(v, t)
+    return replace(v, atom=Const(float(n) if t.kind == "f" else n, t))

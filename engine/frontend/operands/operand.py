@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
 from engine.classes import dataclass
-from engine.ir.builder import const
+from engine.ir.builder import Builder, const
 from engine.ir.nodes import Atom, Const
 from engine.lang.structs import ElementType, StructType, UserType
 from engine.lang.types import (
@@ -19,13 +20,36 @@ from engine.lang.types import (
     ScalarType,
     Type,
     ValueType,
+    VectorType,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """A value at run time. `weak`: a literal (a scalar Const) that takes the type it meets.
+class LiteralTable:
+    """The literals among which one is chosen at run time: a number of any type, exactly.
 
+    axes: what chooses, and among how many places: an integer from 0 on, or a bool, whose first
+    place is that of true. items: the literals (of one type), the last axis the fastest.
+    """
+
+    axes: tuple[tuple[Atom, int], ...]
+    items: tuple[Value, ...]
+
+    @property
+    def type(self) -> Type:
+        return self.items[0].type
+
+    @property
+    def constants(self) -> tuple[Const, ...]:
+        return tuple(v.atom for v in self.items if isinstance(v.atom, Const))
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value at run time. `weak`: a literal that takes the type it meets.
+
+    A literal is a scalar Const, or chosen at run time among such: then it has a table.
+    table: it says what the value is in other types, also where a name has fixed its own.
     truncated: an integer literal that comes from a quotient of integers with a rest, such as
     `1/2`, which is 0. It takes any type of integers, but none of floats: Python means 0.5.
     member: the enumeration's member that the number comes from, which has a `value`.
@@ -35,6 +59,7 @@ class Value:
     weak: bool = False
     truncated: bool = False
     member: object = field(default=None, compare=False)
+    table: LiteralTable | None = field(default=None, compare=False)
 
     @property
     def type(self) -> Type:
@@ -182,18 +207,55 @@ def fits(n: int, t: ScalarType) -> bool:
     return bool(low <= n < high)
 
 
-def adapt(value: Value, t: Type) -> Value | None:
-    """The value as type `t`: itself, or a literal in that type; None where it does not fit."""
-    if value.type == t:
-        return Value(value.atom)
+def _fitted(value: Value, t: Type) -> Const | None:
+    """A constant literal in another type; None where it does not fit."""
     n = number(value)
-    if not value.weak or n is None or not isinstance(t, ScalarType):
+    if n is None or not isinstance(t, ScalarType):
         return None
     if t.kind == "f":
-        return None if value.truncated else Value(Const(float(n), t))
-    if t.kind in "iu" and isinstance(n, int) and fits(n, t):
-        return Value(Const(n, t))
-    return None
+        return None if value.truncated else Const(float(n), t)
+    return Const(n, t) if t.kind in "iu" and isinstance(n, int) and fits(n, t) else None
+
+
+def adapts(value: Value, t: Type) -> bool:
+    """Whether a value can be of type `t`: it is, or it is a literal that fits."""
+    if value.type == t:
+        return True
+    literals = (value,) if value.table is None else value.table.items
+    return value.weak and all(_fitted(v, t) is not None for v in literals)
+
+
+def adapt(b: Builder, value: Value, t: Type) -> Value | None:
+    """The value as type `t`: itself, or a literal in that type; None where it does not fit."""
+    if not adapts(value, t):
+        return None
+    if value.type == t:
+        return Value(value.atom)
+    if value.table is None:
+        fitted = _fitted(value, t)
+        return None if fitted is None else Value(fitted)
+    return Value(look_up(b, value.table, [c for v in value.table.items if (c := _fitted(v, t))]))
+
+
+def look_up(b: Builder, table: LiteralTable, items: Sequence[Const]) -> Atom:
+    """The one of `items`, which are constants of one scalar type, that a table's axes choose."""
+    (first, _), *others = table.axes
+    if not others and first.type == BOOL:
+        return b.op("select", first, *items)
+    whole = b.op("construct", *items, result=VectorType(items[0].type, len(items)))  # type: ignore[arg-type]
+    return b.op("extract", whole, place_in(b, table))
+
+
+def place_in(b: Builder, table: LiteralTable) -> Atom:
+    """The number of the item that the axes of a table choose."""
+    out: Atom = Const(0, INT32)
+    for k, (axis, count) in enumerate(table.axes):
+        if axis.type == BOOL:
+            axis = b.op("select", axis, Const(0, INT32), Const(1, INT32))
+        elif axis.type != INT32:
+            axis = b.op("cast", axis, result=INT32)
+        out = b.op("add", b.op("mul", out, Const(count, INT32)), axis) if k else axis
+    return out
 
 
 # What to do where a truncated quotient stands for a float.
@@ -203,8 +265,8 @@ QUOTIENT_HELP = (
 )
 
 
-def unify(values: list[Value]) -> list[Value] | None:
-    """The values in one common type, literals adapted to the others; None where there is none."""
+def common_type(values: Sequence[Value]) -> Type | None:
+    """The type that values share, literals adapted to the others; None where there is none."""
     strong = [v.type for v in values if not v.weak]
     if strong:
         t = strong[0]
@@ -212,8 +274,20 @@ def unify(values: list[Value]) -> list[Value] | None:
         kinds = [v.type for v in values]
         floats = [k for k in kinds if isinstance(k, ScalarType) and k.kind == "f"]
         t = floats[0] if floats else INT64 if INT64 in kinds else kinds[0]
-    out = [adapt(v, t) for v in values]
-    return None if any(v is None for v in out) else [v for v in out if v is not None]
+    return t if all(adapts(v, t) for v in values) else None
+
+
+def unify(values: Sequence[Value], *builders: Builder) -> list[Value] | None:
+    """The values in their common type; None where there is none.
+
+    builders: where each is made, or one for all.
+    """
+    t = common_type(values)
+    if t is None:
+        return None
+    where = builders if len(builders) == len(values) else builders * len(values)
+    out = [adapt(b, v, t) for b, v in zip(where, values, strict=True)]
+    return [v for v in out if v is not None]
 
 
 def zero(t: ValueType) -> Const:

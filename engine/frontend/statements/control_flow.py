@@ -162,7 +162,7 @@ def _bounds(cx: Context, call: ast.expr) -> list[Value] | None:
     if number(full[2]) == 0:
         cx.error("E104", call.args[2], "the step of `range` is zero", "use a step such as 1 or -1")
         return None
-    same = unify(full)
+    same = unify(full, cx.b)
     if same is None:
         names = ", ".join(type_name(v.type) for v in values)
         cx.error(

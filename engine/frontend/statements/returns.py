@@ -32,7 +32,7 @@ from engine.frontend.operands.operand import (
     Struct,
     Value,
     View,
-    unify,
+    common_type,
 )
 from engine.frontend.operands.type_names import type_name
 from engine.ir.nodes import Atom, Const, Return, Var
@@ -267,8 +267,8 @@ def common(column: Sequence[Operand]) -> Option | None:
     """The kind that results share, and its arrays; of different ones, a choice."""
     values = [v for v in column if isinstance(v, Value) and not _is_array(v)]
     if len(values) == len(column):
-        same = unify(values)
-        return None if same is None else (same[0].type, ())
+        same = common_type(values)
+        return None if same is None else (same, ())
     found = {(parts[0], static_atoms(*parts)) for v in column if (parts := decompose(v))}
     if len(found) == 1:
         return next(iter(found))
