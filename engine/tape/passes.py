@@ -9,23 +9,25 @@ array is kept, and rows of launches stay rows.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from threading import current_thread, main_thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from engine.diagnostics.site import call_site
 from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.device import HOST
 from engine.runtime.graphs import Graph
+from engine.runtime.plan import Plan
+from engine.tape.launch_record import LaunchRecord
 from engine.tape.pass_notes import SIZE, Given, PassNotes
+from engine.tape.record import Record
 from engine.tape.tape import Tape
-
-if TYPE_CHECKING:
-    from engine.runtime.plan import Plan
 
 _BEFORE = 6  # what a row has before its arguments: see `compile/cpu/native/launches.h`
 MOST = 64 << 20  # bytes of the gradients of one pass, beyond which it is not noted
@@ -35,11 +37,13 @@ PASSES = 100_000  # that are noted
 class PassLog:
     """Notes passes. wanted: the number of one that is noted with all values, -1 for none.
 
-    seconds: after which no more are noted, 0 for no limit.
+    seconds: after which no more are noted, 0 for no limit. thorough: gradients of structs and of
+    strided arrays are noted, too, and what the tape's operations wrote, as it is after the pass.
     """
 
-    def __init__(self, wanted: int = -1, seconds: float = 0.0) -> None:
+    def __init__(self, wanted: int = -1, seconds: float = 0.0, thorough: bool = False) -> None:
         self._wanted = wanted
+        self._thorough = thorough
         self._end = monotonic() + seconds if seconds else None
         self._layouts: list[str] = []
         self._values: list[str] = []
@@ -63,12 +67,12 @@ class PassLog:
         here = len(self._layouts) == self._wanted
         layout, value = blake2b(digest_size=SIZE), blake2b(digest_size=SIZE)
         left, found = MOST, []
-        for name, dtype, g in _gradients(tape):
+        for name, g in _results(tape) if self._thorough else _gradients(tape, _is_plain):
             left -= g.hi - g.lo
             if left < 0:
                 self._whole = False
                 return
-            data = g.storage.bytes(g.lo, g.hi).tobytes()
+            dtype, data = g._info.numpy.name, _contents(g)
             layout.update(f"{name} {dtype} {g.shape}\n".encode())
             value.update(data)
             if here:
@@ -121,19 +125,31 @@ def noting(log: PassLog) -> Iterator[None]:
         Tape.backward, Graph._replay = plain, replay  # type: ignore[method-assign]
 
 
-def _gradients(tape: Tape) -> Iterator[tuple[str, str, array]]:
+def _gradients(tape: Tape, suits: Callable[[array], bool]) -> Iterator[tuple[str, array]]:
     """Gradients of arrays of a tape, each once and by its first place; last its loss."""
     seen: set[int] = set()
-    for name, a in _arrays(tape):
+    for name, a, _ in _arrays(tape):
+        if a._whole is not None:
+            a = a._whole
         while a._grad is None and a._origin is not None:
             a = a._origin[0]
         g = a._grad
-        if g is None or id(g) in seen or not _is_plain(g):
+        if g is None or id(g) in seen or not suits(g):
             continue
         seen.add(id(g))
-        yield name, g._info.numpy.name, g
-    if tape.loss is not None and _is_plain(tape.loss):
-        yield "the loss", tape.loss._info.numpy.name, tape.loss
+        yield name, g
+    if tape.loss is not None and suits(tape.loss):
+        yield "the loss", tape.loss
+
+
+def _results(tape: Tape) -> Iterator[tuple[str, array]]:
+    """All gradients, and what operations wrote."""
+    yield from _gradients(tape, _has_numbers)
+    seen: set[int] = set()
+    for name, a, written in _arrays(tape):
+        if written and id(a) not in seen and _has_numbers(a):
+            seen.add(id(a))
+            yield f"{name}, written", a
 
 
 def _is_plain(a: array) -> bool:
@@ -141,21 +157,43 @@ def _is_plain(a: array) -> bool:
     return a.is_contiguous and a.storage.device is HOST and a._info.numpy.names is None
 
 
-def _arrays(tape: Tape) -> Iterator[tuple[str, array]]:
-    """The arrays of a tape's operations, in their order, with a name for each place."""
+def _has_numbers(a: array) -> bool:
+    """Whether it is on the host, and has no addresses in it, which are others each time."""
+    return a.storage.device is HOST and not a._info.linked
+
+
+def _contents(a: array) -> bytes:
+    """Its numbers as bytes, without what lies between them."""
+    data = a.storage.bytes(a.lo, a.hi).tobytes()
+    if _is_plain(a):
+        return data
+    info = a._info
+    kind = info.numpy if info.opaque else np.dtype(info.typestr)
+    inner, steps = ((), ()) if info.opaque else (info.inner, info.steps)
+    parts = np.ndarray((*a.shape, *inner), kind, data, a._ptr - a.lo, (*a.strides, *steps))
+    return b"".join(_fields(parts))
+
+
+def _fields(parts: np.ndarray[Any, Any]) -> Iterator[bytes]:
+    if parts.dtype.names is None:
+        yield parts.tobytes()
+    else:
+        for name in parts.dtype.names:
+            yield from _fields(parts[name])
+
+
+def _arrays(tape: Tape) -> Iterator[tuple[str, array, bool]]:
+    """The arrays of a tape's operations, in their order: a name for each place, the array, and
+
+    whether the operation wrote it. Of an array of structs there are its fields.
+    """
     number = 0
     replays: Any = ()
     records = tape._records
     if tape._unmade is not None:
         records, replays = tape._unmade
     for record in records:
-        plan = getattr(record, "plan", None)
-        if plan is not None:
-            yield from _of_launch(plan, record.values, number)  # type: ignore[attr-defined]
-        else:
-            for k, a in enumerate(record.arrays):
-                if isinstance(a, array):
-                    yield f"array {k} of `{record.name}` in operation {number}", a
+        yield from _of_record(record, number)
         number += 1
     for replay in replays:
         for launch in replay.piece.launches:
@@ -165,22 +203,33 @@ def _arrays(tape: Tape) -> Iterator[tuple[str, array]]:
     k = 0
     while k < len(rows):
         plan = rows[k]
-        if not hasattr(plan, "held"):  # None, or a record among the rows
+        if isinstance(plan, Record):
+            yield from _of_record(plan, number)
             k += 1
-            continue
-        if hasattr(plan, "plan"):
-            yield from _of_launch(plan.plan, plan.values, number)
-            k += 1
-        elif hasattr(plan, "count"):
+        elif isinstance(plan, Plan):
             values = rows[k + _BEFORE : k + _BEFORE + plan.count]
             yield from _of_launch(plan, values, number)
             k += _BEFORE + plan.count + len(plan.held)
+        else:  # None
+            k += 1
+            continue
         number += 1
 
 
-def _of_launch(plan: Plan, values: list[Any], number: int) -> Iterator[tuple[str, array]]:
+def _of_record(record: Record, number: int) -> Iterator[tuple[str, array, bool]]:
+    if isinstance(record, LaunchRecord):
+        yield from _of_launch(record.plan, record.values, number)
+        return
+    written = {id(a) for a in record.written}
+    for k, a in enumerate(record.arrays):
+        if isinstance(a, array):
+            name = f"array {k} of `{record.name}` in operation {number}"
+            yield name, a, id(a) in written
+
+
+def _of_launch(plan: Plan, values: list[Any], number: int) -> Iterator[tuple[str, array, bool]]:
     for p in plan.array_params:
         a = values[p.index]
         if a is not None:
             what = f"argument `{p.name}` of kernel `{plan.kernel.key}` in operation {number}"
-            yield what, a if a._whole is None else a._whole
+            yield what, a, p.index in plan.writes
