@@ -1,31 +1,132 @@
-"""`--hot`: tests run by Python alone and natively, and their backward passes give the same bits.
+"""`--hot`: tests run by Python alone and natively, and both give the same bits.
 
 The compiled launcher takes over after some hundred launches, which hardly any test has. Here the
 function of a test runs without it (`config.native_after = -1`), which also compiles its kernels,
-then with it (0), and once more, when its launches are native from the first one on. After each
-backward pass the gradients of the tape's arrays are noted, in a way that leaves launches compact
-rows; all lists have to be equal, bit for bit. Tests that a further run in one process changes, or
+then with it, and where the first run had backward passes, from the first launch and the first pass
+on: what takes two of each as a rule is prepared (`Warmth`). After each backward pass the gradients
+of the tape's arrays, its loss and what its operations wrote are noted, in a way that leaves
+launches compact rows; both lists have to be equal, bit for bit. A session in which no pass that
+compiled code had a part in was compared fails. Tests that a further run in one process changes, or
 that say by themselves how they run, are marked `cold("why")`, and run once.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, cast
 
 import pytest
 
 import engine as wp
-from engine.compile.cpu import launcher, runner
+from engine.compile.backend import Limits
+from engine.compile.cpu import CPU, launcher, runner
+from engine.compile.cpu.brief import Brief
+from engine.diagnostics import EngineError
+from engine.runtime import recording
+from engine.runtime.execute import Executable
+from engine.runtime.plan import Plan
+from engine.tape.launch_record import LaunchRecord
 from engine.tape.passes import PassLog, noting
+from engine.tape.tape import Tape
+
+__engine_tool__ = True  # the calls are those of tests
+
+
+class Warmth:
+    """Has launches run natively from the first one of a kernel and a grid on.
+
+    count: how many calls of compiled code ran launches here, made records of those that it ran, or
+    ran adjoints.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._active = False
+        made = launcher.maker.made
+        assert made is not None
+        plain = Tape.run_launch
+
+        def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*given: Any) -> Any:
+                came = function(*given)
+                self.count += came is not None and came != 0
+                return came
+
+            return call
+
+        @wraps(plain)
+        def run_launch(
+            tape: Tape, plan: Plan, dim: Any, values: list[Any], blob: bytes, inputs: int, site: Any
+        ) -> None:
+            if self._active and recording.active.get() is tape:
+                prepare(plan, dim, values, blob)
+                came = None
+                if plan.hurry():
+                    given = values[:inputs], values[inputs:]
+                    came = made.whole(plan.recipe, dim, *given, True, site)
+                if came is not None:
+                    self.count += 1
+                    return None if came is True else plan.finish(dim, came)
+            return plain(tape, plan, dim, values, blob, inputs, site)
+
+        self._functions = made._replace(back_all=counted(made.back_all), made=counted(made.made))
+        Tape.run_launch = run_launch  # type: ignore[method-assign]
+
+    @contextmanager
+    def active(self, early: bool) -> Iterator[None]:
+        """Has launches of a block run natively; early: from the first one on.
+
+        What other tests have left is put aside: other native functions.
+        """
+        functions = self._functions
+        with pytest.MonkeyPatch.context() as m:
+            m.setattr(launcher.maker, "made", functions)
+            m.setattr(CPU, "made", functions)
+            m.setattr(wp, "launch", functions.call)
+            m.setattr(wp.Launch, "launch", functions.command)
+            m.setattr(self, "_active", early)
+            yield
+
+
+def prepare(plan: Plan, dim: tuple[int, ...], values: list[Any], blob: bytes) -> None:
+    """Does what the first launch of a kernel and a grid, and its first pass, leave for others."""
+    if 0 in dim or plan.backend is not CPU or plan.aliased(values):
+        return
+    plan.forward  # noqa: B018  # made where it is missing
+    selection = plan.select(values, frozenset())
+    shorten(selection.executable, dim, blob)
+    if not selection.useful or dim in selection.cleared:
+        return
+    record = LaunchRecord(plan, dim, values, blob, 0, None, frozenset(), selection)
+    try:
+        plan.adjoint(selection.wrt, selection.journaled)
+        record.requests()
+    except EngineError:
+        return  # its backward pass says it
+    if selection.adjoint is not None:
+        # Gradients lie as their arrays do: what a launch costs does not depend on where.
+        blob += b"".join(values[i]._packed for i in selection.gradients)
+        shorten(selection.adjoint, dim, blob)
+
+
+def shorten(executable: Executable, dim: tuple[int, ...], args: bytes) -> None:
+    """Has a grid run in the short way, if there is one."""
+    entry = executable._entry
+    if entry is not None and not executable.briefs.get(dim):
+        limits = Limits(wp.config.stack_limit_bytes, wp.config.journal_limit_bytes)
+        executable._shorten(entry, dim, args, limits)
+    if brief := executable.briefs.get(dim):
+        cast("Brief", brief).hurry()
 
 
 @contextmanager
 def running(after: int) -> Iterator[PassLog]:
     """Notes passes of a block, in which native code takes over after so many launches."""
-    log, before = PassLog(), dict(vars(wp.config))
+    log, before = PassLog(thorough=True), dict(vars(wp.config))
     wp.config.native_after = after
     try:
         with noting(log):
@@ -38,49 +139,59 @@ class Hot:
     """The plugin."""
 
     def __init__(self) -> None:
-        self.tests = self.passes = self.cold = 0
+        self.counts = Counter[str]()
         wp.Tape, wp.launch  # noqa: B018  # say what they know
         launcher.maker.asked = True
         launcher.maker.make(ctypes.sizeof(runner.Launch))
-        assert launcher.maker.made is not None
+        self.warmth = Warmth()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
         if pyfuncitem.get_closest_marker("cold"):
-            self.cold += 1
+            self.counts["cold"] += 1
             return None
         names = pyfuncitem._fixtureinfo.argnames
         given = {name: pyfuncitem.funcargs[name] for name in names}
         with running(-1) as log:
             pyfuncitem.obj(**given)
         plain = log.notes()
-        for _ in range(2):
-            with running(0) as log:
-                pyfuncitem.obj(**given)
-            native = log.notes()
-            assert plain.count == native.count, "natively there are other backward passes"
-            for number in range(plain.count):
-                same = plain.layout(number) == native.layout(number)
-                same = same and plain.value(number) == native.value(number)
-                assert same, f"natively, backward pass {number} gives other gradients"
-        if native.native:
-            self.tests += 1
-            self.passes += native.count
+        before = self.warmth.count
+        with running(0) as log, self.warmth.active(plain.count > 0):
+            pyfuncitem.obj(**given)
+        native = log.notes()
+        assert plain.count == native.count, "natively there are other backward passes"
+        for number in range(plain.count):
+            same = plain.layout(number) == native.layout(number)
+            assert same, f"natively, backward pass {number} has other arrays"
+            same = plain.value(number) == native.value(number)
+            assert same, f"natively, backward pass {number} leaves other numbers"
+        if not plain.count:
+            self.counts["without"] += 1
+        elif native.native or self.warmth.count > before:
+            self.counts["tests"] += 1
+            self.counts["passes"] += native.count
+        else:
+            self.counts["python"] += 1
         return True
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
-            output["hot"] = (self.tests, self.passes, self.cold)
+            output["hot"] = dict(self.counts)
+        elif not self.counts["passes"] and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
+    @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        tests, passes, cold = node.workeroutput.get("hot", (0, 0, 0))
-        self.tests += tests
-        self.passes += passes
-        self.cold += cold
+        self.counts.update(getattr(node, "workeroutput", {}).get("hot", {}))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        c = self.counts
+        nothing = c["without"] + c["python"] + c["cold"]
         terminalreporter.write_line(
-            f"hot: {self.tests} tests had launches that compiled code recorded, and "
-            f"{self.passes} backward passes; {self.cold} tests run once"
+            f"hot: {c['tests']} tests compared {c['passes']} backward passes in which compiled "
+            f"code had a part; {nothing} compared nothing: {c['without']} have no such pass, "
+            f"{c['python']} stay with Python, {c['cold']} run once"
         )
+        if not c["passes"]:
+            terminalreporter.write_line("hot: FAILED, since nothing was compared", red=True)

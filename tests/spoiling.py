@@ -24,6 +24,12 @@ SPOILINGS: dict[str, tuple[str, str, str]] = {
         "bool note(const launch_t& l, object* watched) const {\n"
         "        for (int64_t k = 0; k < py.tuple_size(watched) && k < 1; ++k) {\n",
     ),
+    # Floats that launches are given are taken for others: values are wrong, no gradient need be.
+    "argument-wrong": (
+        "arguments.h",
+        "const double x = py.as_double(v);\n",
+        "const double x = 1.5 * py.as_double(v);\n",
+    ),
     # Writes by compiled code do not count.
     "version-not-counted": (
         "arguments.h",

@@ -9,42 +9,45 @@ array is kept, and rows of launches stay rows.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from threading import current_thread, main_thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from engine.diagnostics.site import call_site
 from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.device import HOST
 from engine.runtime.graphs import Graph
+from engine.runtime.plan import Plan
+from engine.tape.launch_record import LaunchRecord
 from engine.tape.pass_notes import SIZE, Given, PassNotes
 from engine.tape.record import Record
 from engine.tape.tape import Tape
-
-if TYPE_CHECKING:
-    from engine.runtime.plan import Plan
 
 _BEFORE = 6  # what a row has before its arguments: see `compile/cpu/native/launches.h`
 MOST = 64 << 20  # bytes of the gradients of one pass, beyond which it is not noted
 PASSES = 100_000  # that are noted
 
 # An array where it stands on a tape: the number of its operation, that (a launch's plan, or another
-# record), its place there, and the array.
-_Place = tuple[int, Any, int, array]
+# record), its place there, the array, and whether the operation wrote it.
+_Place = tuple[int, Any, int, array, bool]
 
 
 class PassLog:
     """Notes passes. wanted: the number of one that is noted with all values, -1 for none.
 
-    seconds: after which no more are noted, 0 for no limit.
+    seconds: after which no more are noted, 0 for no limit. thorough: gradients of structs and of
+    strided arrays are noted, too, and what the tape's operations wrote, as it is after the pass.
     """
 
-    def __init__(self, wanted: int = -1, seconds: float = 0.0) -> None:
+    def __init__(self, wanted: int = -1, seconds: float = 0.0, thorough: bool = False) -> None:
         self._wanted = wanted
+        self._thorough = thorough
         self._end = monotonic() + seconds if seconds else None
         self._layouts: list[str] = []
         self._values: list[str] = []
@@ -71,12 +74,13 @@ class PassLog:
         left, found = MOST, []
         arrays = list(_arrays(tape))
         self._launches += len({number for number, *_ in arrays})
-        for name, dtype, g in _gradients(arrays, tape):
+        look = _results(arrays, tape) if self._thorough else _gradients(arrays, tape, _is_plain)
+        for name, g in look:
             left -= g.hi - g.lo
             if left < 0:
                 self._whole = False
                 return
-            data = g.storage.bytes(g.lo, g.hi).tobytes()
+            dtype, data = g._info.numpy.name, _contents(g)
             layout.update(f"{name} {dtype} {g.shape}\n".encode())
             value.update(data)
             if here:
@@ -129,19 +133,33 @@ def noting(log: PassLog) -> Iterator[None]:
         Tape.backward, Graph._replay = plain, replay  # type: ignore[method-assign]
 
 
-def _gradients(arrays: Iterable[_Place], tape: Tape) -> Iterator[tuple[str, str, array]]:
+def _gradients(
+    arrays: Iterable[_Place], tape: Tape, suits: Callable[[array], bool]
+) -> Iterator[tuple[str, array]]:
     """Gradients of arrays of a tape, each once and by its first place; last its loss."""
     seen: set[int] = set()
-    for number, what, k, a in arrays:
+    for number, what, k, a, _ in arrays:
+        if a._whole is not None:
+            a = a._whole
         while a._grad is None and a._origin is not None:
             a = a._origin[0]
         g = a._grad
-        if g is None or id(g) in seen or not _is_plain(g):
+        if g is None or id(g) in seen or not suits(g):
             continue
         seen.add(id(g))
-        yield _name(number, what, k), g._info.numpy.name, g
-    if tape.loss is not None and _is_plain(tape.loss):
-        yield "the loss", tape.loss._info.numpy.name, tape.loss
+        yield _name(number, what, k), g
+    if tape.loss is not None and suits(tape.loss):
+        yield "the loss", tape.loss
+
+
+def _results(arrays: Sequence[_Place], tape: Tape) -> Iterator[tuple[str, array]]:
+    """All gradients, and what operations wrote."""
+    yield from _gradients(arrays, tape, _has_numbers)
+    seen: set[int] = set()
+    for number, what, k, a, written in arrays:
+        if written and id(a) not in seen and _has_numbers(a):
+            seen.add(id(a))
+            yield f"{_name(number, what, k)}, written", a
 
 
 def _is_plain(a: array) -> bool:
@@ -150,27 +168,46 @@ def _is_plain(a: array) -> bool:
 
 
 def _name(number: int, what: Any, k: int) -> str:
-    """What an array is called by its first place on the tape."""
+    """What an array is called by its place on the tape."""
     if isinstance(what, Record):
         return f"array {k} of `{what.name}` in operation {number}"
     return f"argument `{what.params[k].name}` of kernel `{what.kernel.key}` in operation {number}"
 
 
+def _has_numbers(a: array) -> bool:
+    """Whether it is on the host, and has no addresses in it, which are others each time."""
+    return a.storage.device is HOST and not a._info.linked
+
+
+def _contents(a: array) -> bytes:
+    """Its numbers as bytes, without what lies between them."""
+    data = a.storage.bytes(a.lo, a.hi).tobytes()
+    if _is_plain(a):
+        return data
+    info = a._info
+    kind = info.numpy if info.opaque else np.dtype(info.typestr)
+    inner, steps = ((), ()) if info.opaque else (info.inner, info.steps)
+    parts = np.ndarray((*a.shape, *inner), kind, data, a._ptr - a.lo, (*a.strides, *steps))
+    return b"".join(_fields(parts))
+
+
+def _fields(parts: np.ndarray[Any, Any]) -> Iterator[bytes]:
+    if parts.dtype.names is None:
+        yield parts.tobytes()
+    else:
+        for name in parts.dtype.names:
+            yield from _fields(parts[name])
+
+
 def _arrays(tape: Tape) -> Iterator[_Place]:
-    """The arrays of a tape's operations, in their order."""
+    """The arrays of a tape's operations, in their order; of an array of structs its fields."""
     number = 0
     replays: Any = ()
     records = tape._records
     if tape._unmade is not None:
         records, replays = tape._unmade
     for record in records:
-        plan = getattr(record, "plan", None)
-        if plan is not None:
-            yield from _of_launch(plan, record.values, number)  # type: ignore[attr-defined]
-        else:
-            for k, a in enumerate(record.arrays):
-                if isinstance(a, array):
-                    yield number, record, k, a
+        yield from _of_record(record, number)
         number += 1
     for replay in replays:
         for launch in replay.piece.launches:
@@ -180,21 +217,31 @@ def _arrays(tape: Tape) -> Iterator[_Place]:
     k = 0
     while k < len(rows):
         plan = rows[k]
-        if not hasattr(plan, "held"):  # None, or a record among the rows
+        if isinstance(plan, Record):
+            yield from _of_record(plan, number)
             k += 1
-            continue
-        if hasattr(plan, "plan"):
-            yield from _of_launch(plan.plan, plan.values, number)
-            k += 1
-        elif hasattr(plan, "count"):
+        elif isinstance(plan, Plan):
             values = rows[k + _BEFORE : k + _BEFORE + plan.count]
             yield from _of_launch(plan, values, number)
             k += _BEFORE + plan.count + len(plan.held)
+        else:  # None
+            k += 1
+            continue
         number += 1
+
+
+def _of_record(record: Record, number: int) -> Iterator[_Place]:
+    if isinstance(record, LaunchRecord):
+        yield from _of_launch(record.plan, record.values, number)
+        return
+    written = {id(a) for a in record.written}
+    for k, a in enumerate(record.arrays):
+        if isinstance(a, array):
+            yield number, record, k, a, id(a) in written
 
 
 def _of_launch(plan: Plan, values: list[Any], number: int) -> Iterator[_Place]:
     for p in plan.array_params:
         a = values[p.index]
         if a is not None:
-            yield number, plan, p.index, a if a._whole is None else a._whole
+            yield number, plan, p.index, a, p.index in plan.writes

@@ -276,7 +276,7 @@ def _slope(
     fn: n.Function, args: Sequence[Any], i: int, x: Array, at: tuple[int, ...],
     seeds: Sequence[Array],
 ) -> float:  # fmt: skip
-    """The same by one number of operand i, which is x; NaN at a pole, and where it is not finite."""
+    """The same by one number of operand i, which is x; NaN at a pole, and where x is not finite."""
     if not np.isfinite(x[at]):
         return float("nan")
     h = STEP * max(1e-3, abs(float(x[at])))

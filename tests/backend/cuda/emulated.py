@@ -42,6 +42,8 @@ def emulated(cupy: FakeCupy | None = None) -> Iterator[list[device.Device]]:
     finally:
         for one in made:
             device.unregister(one)
+        # Nothing is left of them: native launches, which a GPU turns off for good, are on again.
+        device.others[:] = [d for d in device.others if d not in made]
 
 
 # Where tests of GPUs run: on an emulated one anywhere, and on a real one where there is one.
