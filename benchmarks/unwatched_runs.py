@@ -21,7 +21,7 @@ from benchmarks.machine import describe
 HERE = Path(__file__).resolve().parent
 SAMPLES = sorted(p for p in HERE.parent.glob("samples/*.py") if not p.name.startswith("broken"))
 ROUNDS = 3
-WAYS = (["--no-as-run"], ["--as-run"], [])
+WAYS: tuple[list[str], ...] = (["--no-as-run"], ["--as-run"], [])
 
 
 def measure(script: Path) -> str:
