@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.function.call import arrays_of, leaves_of
@@ -43,6 +44,30 @@ def adjoint_rows(
                     for piece in p.input.parts:
                         grad = inputs[p.input.index][piece.leaf].grad
                         matrix[row, piece.places()] = grad._host().reshape(-1)
+
+
+def gradients(
+    recorded: RecordedCall, pairs: Sequence[Pair], w: Array
+) -> dict[tuple[int, int], Array]:
+    """The gradients of inputs by cotangents w of the one output that all pairs have; all flat."""
+    clear(recorded.tape, arrays_of([*recorded.call.given, *recorded.results]))
+    (b,) = {id(p.output): p.output for p in pairs}.values()
+    outs = leaves_of(recorded.results[b.index])
+    for part in b.parts:
+        grad = outs[part.leaf].grad
+        assert grad is not None
+        grad.storage.before_write(grad.lo, grad.hi)
+        grad._put(w[part.places()].reshape(grad._parts.shape))
+    recorded.tape.backward(grads={})
+    found = {}
+    for p in pairs:
+        out, inputs = np.zeros(p.input.size), leaves_of(recorded.call.given[p.input.index])
+        for part in p.input.parts:
+            grad = inputs[part.leaf].grad
+            if grad is not None:
+                out[part.places()] = grad._host().reshape(-1)
+        found[p.key] = out
+    return found
 
 
 def clear(tape: PrivateTape, loose: Sequence[array]) -> None:

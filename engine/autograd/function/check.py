@@ -17,6 +17,7 @@ from engine.autograd.function.compared import ComparedFunction
 from engine.autograd.function.directions import compare_directions
 from engine.autograd.function.displaced import DisplacedFunction
 from engine.autograd.function.entries import compare_entries
+from engine.autograd.function.linearity import find_not_linear, with_linearity
 from engine.autograd.function.recorded_call import ChangedInput, recorded_call, unexpected
 from engine.autograd.results import LaunchResult, PairResult, TapeResult
 from engine.autograd.tape.check import check_records
@@ -45,8 +46,9 @@ def check_function_call(call: FunctionCall, mask: Mask | None, options: Options)
             options.max_inputs, options.max_outputs, np.random.default_rng(options.seed),
         )  # fmt: skip
         # The adjoint is asked first: runs of the function then change what its tape has seen.
+        not_linear = find_not_linear(function)
         compare = compare_entries if function.small else compare_directions
-        compared = compare(function)
+        compared = with_linearity(compare(function), not_linear)
         recorded.restore()
         inner = TapeResult(0, ())
         if options.tolerance == Tolerance():

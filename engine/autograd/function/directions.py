@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from engine.autograd.comparison.convergence import judge_slopes
 from engine.autograd.comparison.judgement import PASS, Comparison, Judgement, judge
-from engine.autograd.function.adjoint import clear
-from engine.autograd.function.call import arrays_of
+from engine.autograd.function.adjoint import gradients
 from engine.autograd.function.compared import ComparedFunction
 from engine.autograd.function.displaced import FACTORS, POWER, typical_size
 from engine.autograd.reference.differences import Slope
@@ -57,30 +56,13 @@ def compare_directions(function: ComparedFunction) -> dict[Key, Comparison]:
 
 
 def _gradients(function: ComparedFunction) -> dict[Key, _Directed]:
-    loose = arrays_of([*function.recorded.call.given, *function.recorded.results])
     found = {}
     for b in function.outputs:
         w = function.rng.standard_normal(b.size)
-        clear(function.recorded.tape, loose)
-        for part, out in function.output_leaves(b):
-            grad = out.grad
-            assert grad is not None
-            grad.storage.before_write(grad.lo, grad.hi)
-            grad._put(w[part.places()].reshape(grad._parts.shape))
-        function.recorded.tape.backward(grads={})
-        for p in function.pairs:
-            if p.output is b:
-                found[p.key] = _Directed(w, _gradient(function, p.input))
+        pairs = [p for p in function.pairs if p.output is b]
+        for key, g in gradients(function.recorded, pairs, w).items():
+            found[key] = _Directed(w, g)
     return found
-
-
-def _gradient(function: ComparedFunction, v: Variable) -> Array:
-    out = np.zeros(v.size)
-    for part, a in function.input_leaves(v):
-        grad = a.grad
-        if grad is not None:
-            out[part.places()] = grad._host().reshape(-1)
-    return out
 
 
 def _direction(function: ComparedFunction, v: Variable) -> _Direction:

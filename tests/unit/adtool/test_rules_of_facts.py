@@ -34,7 +34,7 @@ class TestFacts:
         ("kind", "severity", "words"),
         [("wrong", "error", "is wrong because of it"),
          ("outside", "error", "is wrong because of it"),
-         ("restored", "warning", "the tape saved 2 KiB; other engines (Warp) would be wrong here"),
+         ("restored", "warning", "the tape saved 2 KiB, which its backward pass reads"),
          ("within", "warning", "by the launch that had read it"),
          ("unneeded", "note", "no gradient depends on what was there")],
     )  # fmt: skip
