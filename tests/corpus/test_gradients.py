@@ -10,7 +10,7 @@ import pytest
 
 import engine as wp
 from engine.autograd import jvp
-from tests.corpus import control, exact, memory, parts, rotations, values  # noqa: F401 (they register cases)
+from tests.corpus import control, exact, loops, memory, parts, rotations, values  # noqa: F401 (they register cases)
 from tests.corpus import oracle as o
 from tests.corpus.case import CASES
 from tests.sweeps import reduced

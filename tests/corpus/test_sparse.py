@@ -11,7 +11,7 @@ import engine as wp
 from engine.autograd import jacobian
 from engine.compile.pipeline import prefetch
 from engine.runtime.device import HOST
-from tests.corpus import control, exact, memory, parts, values  # noqa: F401 (they register cases)
+from tests.corpus import control, exact, loops, memory, parts, values  # noqa: F401 (they register cases)
 from tests.corpus import oracle as o
 from tests.corpus.case import CASES
 

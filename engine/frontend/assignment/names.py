@@ -26,9 +26,12 @@ from engine.frontend.operands.operand import (
     Struct,
     Value,
     View,
+    is_scalar,
+    literal,
+    number,
 )
 from engine.ir.nodes import Atom, Let, Load, Var
-from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, VectorType
+from engine.lang.types import FLOAT32, ArrayType, MatrixType, ScalarType, Type, VectorType
 
 _COMPOSITE = (VectorType, MatrixType)
 
@@ -64,7 +67,12 @@ def set_name(
     if isinstance(got, Value) and isinstance(t, COMPOUND_KINDS):
         mismatch(cx, value, f"`{name}`", user_type(t), got.type, "E105")
         return
-    if isinstance(got, Value) and t is not None:
+    if isinstance(got, Value) and name in cx.open:
+        got = _of_open(cx, target, got)
+        t = cx.types[name]
+    elif isinstance(got, Value) and t is None and got.weak and got.type == FLOAT32:
+        cx.open.add(name)
+    if isinstance(got, Value) and t is not None and not (got.weak and name in cx.open):
         atom = coerce(cx, value, got, t, f"`{name}`", "E105", _retype_help(cx, name, got.type, t))
         if atom is None:
             return
@@ -85,6 +93,21 @@ def set_name(
     cx.b.set(var, one.atom)
 
 
+def _of_open(cx: Context, target: ast.Name, got: Value) -> Value:
+    """A further value of a name that had literals of floats alone, which may fix its type."""
+    name = target.id
+    n = number(got)
+    if got.weak and isinstance(n, int) and not got.truncated:
+        return literal(float(n))
+    if not got.weak and is_scalar(got.type, "f"):
+        if name in cx.vars:
+            cx.ask(target, got.type)
+        else:
+            cx.open.discard(name)
+            cx.types[name] = got.type
+    return got
+
+
 def _retype_help(cx: Context, name: str, new: Type, old: Kind) -> str:
     if isinstance(new, ScalarType) and isinstance(old, ScalarType):
         if new.kind == "f" and old.kind in "iu" and name in cx.literals:
@@ -103,7 +126,8 @@ def _bind(cx: Context, name: str, got: Operand, naming: bool) -> None:
     cx.types.setdefault(name, got.type)
     kept = cx.keep(got)
     assert isinstance(kept, Value)
-    cx.bound[name] = Value(_named(cx, kept.atom, name) if naming else kept.atom, table=kept.table)
+    atom = _named(cx, kept.atom, name) if naming else kept.atom
+    cx.bound[name] = Value(atom, got.weak and name in cx.open, table=kept.table)
 
 
 def _named(cx: Context, atom: Atom, name: str) -> Atom:

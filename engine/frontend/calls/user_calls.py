@@ -58,6 +58,7 @@ from engine.frontend.parsing.builtin_arguments import changed_arguments, referen
 from engine.ir.nodes import Atom, Call, Function, Var
 from engine.lang.generics import ANYTHING
 from engine.lang.structs import COMPOUND, StructType, UserType
+from engine.lang.types import ScalarType
 
 
 @dataclass
@@ -186,6 +187,9 @@ def _instance(
             elif problem is None:
                 fitted = _fitted(cx, at, got, f.signature.types[name])
             if problem is not None:
+                want = f.signature.types[name]
+                if isinstance(want, ScalarType):
+                    cx.ask(at, want)
                 _refuse(cx, problem)
             if isinstance(fitted, Bad):
                 bad = True

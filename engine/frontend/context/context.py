@@ -35,7 +35,7 @@ from engine.ir.builder import Names
 from engine.ir.nodes import Atom, Block, Break, Continue, If, Return, Var
 from engine.lang.stand_ins import StandIn, plural
 from engine.lang.structs import StructType
-from engine.lang.types import ArrayType, Type
+from engine.lang.types import FLOAT32, ArrayType, ScalarType, Type
 
 # An array that a name may stand for: its kind, and the atoms that are arrays.
 Option = tuple[Kind, tuple[Atom, ...]]
@@ -110,6 +110,10 @@ class Context:
         self.facts = Facts()
         # Lines where names were given a literal, for advice on types.
         self.literals: dict[str, int] = {}
+        # Names to which only literals of floats were assigned so far: those of which nothing else
+        # is asked are float32. What is asked of variables among them, for the next round.
+        self.open: set[str] = set()
+        self.asked: dict[str, ScalarType] = {}
         # Types and weakness of what each `return` gives, with its node.
         self.returned: list[tuple[ast.Return, tuple[Operand, ...]]] = []
         # A `return` that could not be lowered: the results are then not known.
@@ -175,6 +179,13 @@ class Context:
         if self.unrolled:
             changed = stores(node)
             self.unrolled = {n: k for n, k in self.unrolled.items() if n not in changed}
+
+    def ask(self, node: ast.AST, t: Type) -> None:
+        """Wants variables that literals have started, and that are read in a node, in a type."""
+        if isinstance(t, ScalarType) and t.kind == "f" and t != FLOAT32:
+            for n in ast.walk(node):
+                if isinstance(n, ast.Name) and n.id in self.open and n.id in self.vars:
+                    self.asked.setdefault(n.id, t)
 
     def spoil(self, node: ast.AST) -> None:
         """Gives names assigned by a statement that was not lowered a value without type."""

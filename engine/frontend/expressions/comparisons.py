@@ -18,6 +18,7 @@ from engine.frontend.operands.operand import (
     BAD,
     Bad,
     Operand,
+    Several,
     Value,
     adapt,
     fits,
@@ -51,8 +52,37 @@ _MANTISSA = {BFLOAT16: 8, FLOAT16: 11, FLOAT32: 24, FLOAT64: 53}
 def lower_compare(cx: Context, node: ast.expr) -> Operand:
     assert isinstance(node, ast.Compare) and len(node.ops) == 1
     left = cx.scalar_value(node.left)
+    if isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        return _within(cx, node, left, isinstance(node.ops[0], ast.In))
     right = cx.scalar_value(node.comparators[0])
     return compare(cx, node, _SYMBOLS[type(node.ops[0])], left, right)
+
+
+def _within(cx: Context, node: ast.Compare, left: Value | Bad, wanted: bool) -> Value | Bad:
+    """`x in (a, b)` and `x not in (a, b)`: whether the value is equal to an item."""
+    items = cx.expr(node.comparators[0])
+    if isinstance(left, Bad) or isinstance(items, Bad):
+        return BAD
+    if not isinstance(items, Several):
+        return cx.error(
+            "E101",
+            node,
+            f"`{'in' if wanted else 'not in'}` asks for the items of tuples only",
+            "compare with each value: `x == a or x == b`, or write a loop",
+        )
+    found: Value = literal(False)
+    for item in items.items:
+        same = compare(cx, node, "==", left, cx.scalar_one(node.comparators[0], item))
+        if isinstance(same, Bad):
+            return BAD
+        if number(found) is not None or number(same) is not None:
+            found = found if number(found) or number(same) is False else same
+        else:
+            found = Value(cx.b.op("lor", found.atom, same.atom))
+    known = number(found)
+    if known is not None:
+        return literal(bool(known) == wanted)
+    return found if wanted else Value(cx.b.op("lnot", found.atom))
 
 
 def compare(

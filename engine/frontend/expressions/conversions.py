@@ -40,6 +40,8 @@ def coerce(
     fitted = None if isinstance(t, (*COMPOUND_KINDS, Known)) else adapt(cx.b, v, t)
     if fitted is not None:
         return fitted.atom
+    if isinstance(t, ScalarType):
+        cx.ask(node, t)
     if not help_text and isinstance(t, ScalarType) and isinstance(v.type, ScalarType):
         help_text = f"convert it: `{cast_name(t, cx.api)}(...)`"
     elif not help_text and isinstance(v.type, ArrayType) and not compound:

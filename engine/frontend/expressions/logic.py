@@ -21,7 +21,7 @@ from engine.frontend.expressions.choices import (
 )
 from engine.frontend.expressions.conditions import condition, truth
 from engine.frontend.expressions.conversions import refuse_quotient
-from engine.frontend.expressions.operators import apply, tabled
+from engine.frontend.expressions.operators import apply, ask_for, tabled
 from engine.frontend.operands.folding import chosen_among
 from engine.frontend.operands.kinds import decompose, user_type
 from engine.frontend.operands.operand import (
@@ -90,6 +90,7 @@ def _common(
     if found is None and refuse_quotient(cx, node, arms):
         return None
     if found is None or isinstance(found[0].type, ArrayType):
+        ask_for(cx, node, [v.type for v in arms])
         names = " and ".join(type_name(v.type) for v in arms)
         cx.error(
             "E104",

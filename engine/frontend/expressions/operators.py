@@ -29,6 +29,7 @@ from engine.lang.types import (
     ScalarType,
     Type,
     VectorType,
+    scalar_of,
 )
 
 
@@ -92,6 +93,7 @@ def tabled(
 
 def _refuse(cx: Context, node: ast.AST, name: str, values: Sequence[Value]) -> Bad:
     types = [v.type for v in values]
+    ask_for(cx, node, types)
     function = name.isidentifier() and name not in ("and", "or", "not")
     if function:
         what = f"`{name}` does not take ({type_names(types)})"
@@ -103,6 +105,13 @@ def _refuse(cx: Context, node: ast.AST, name: str, values: Sequence[Value]) -> B
     if not function and (not advice or advice.startswith("expected")):
         advice = _operand_advice(cx, types)
     return cx.error("E104", node, what, advice)
+
+
+def ask_for(cx: Context, node: ast.AST, types: Sequence[Type]) -> None:
+    """Wants what literals have started in the type of the floats beside it."""
+    for t in types:
+        if not isinstance(t, ArrayType):
+            cx.ask(node, scalar_of(t))
 
 
 def _operand_advice(cx: Context, types: Sequence[Type]) -> str:

@@ -14,6 +14,7 @@ from engine.frontend.expressions.comparisons import lower_compare
 from engine.frontend.expressions.logic import lower_bool, lower_choice
 from engine.frontend.expressions.names import lower_constant, lower_name
 from engine.frontend.expressions.subscripts import lower_lvalue, lower_slice
+from engine.frontend.parsing.desugar import Otherwise
 from engine.frontend.statements.assertions import lower_assert
 from engine.frontend.statements.assignments import lower_annotated, lower_assign, lower_augmented
 from engine.frontend.statements.control_flow import (
@@ -49,6 +50,7 @@ STATEMENTS: dict[type[ast.AST], StatementHandler] = {
     ast.AugAssign: lower_augmented,
     ast.Expr: lower_expression,
     ast.If: lower_if,
+    Otherwise: lower_if,
     ast.For: lower_for,
     ast.While: lower_while,
     ast.Break: lower_break,

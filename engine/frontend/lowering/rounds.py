@@ -194,7 +194,9 @@ def _infer(cx: Context, inferred: InferredTypes) -> bool:
     # A type is sure where the first assignment gave it, which may wait for another type.
     sure = [n for n in found if n not in cx.unsure] or found
     inferred.locals.update({n: cx.types[n] for n in sure})
-    more = bool(sure)
+    asked = {n: t for n, t in cx.asked.items() if n not in inferred.locals}
+    inferred.locals.update(asked)
+    more = bool(sure or asked)
     for path, options in cx.choices.items():
         if inferred.choices.get(path) != options:
             inferred.choices[path] = options

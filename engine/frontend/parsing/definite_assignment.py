@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import field
 
 from engine.classes import dataclass
+from engine.frontend.parsing.desugar import Otherwise
 
 # Iterations of the unrolled loops around a node, outermost first.
 Path = tuple[int, ...]
@@ -81,6 +82,7 @@ class _Walk:
         self.facts = facts
         self.path: Path = ()
         self.loops: list[_Loop] = []
+        self.ends: dict[int, tuple[_Flow, _Flow]] = {}
         self.found: dict[ast.Name, bool] = {}
         # Whether a loop's body is only tried, for what it assigns.
         self.silent = False
@@ -149,7 +151,10 @@ class _Walk:
 
     def stmt(self, s: ast.stmt, flow: _Flow) -> _Flow:
         if isinstance(s, ast.If):
-            yes, no = self.test(s.test, flow)
+            if isinstance(s, Otherwise):
+                yes, no = self.ends[id(s.loop)]
+            else:
+                yes, no = self.test(s.test, flow)
             return _joined((self.block(s.body, yes), self.block(s.orelse, no)))
         if isinstance(s, ast.For):
             return self.for_loop(s, self.expr(s.iter, flow))
@@ -185,7 +190,7 @@ class _Walk:
     def for_loop(self, s: ast.For, flow: _Flow) -> _Flow:
         trips = self.facts.trips.get((id(s), self.path))
         if flow is None or trips == 0:
-            return flow
+            return self.end(s, flow, None)
         if id(s) in self.facts.unrolled and trips is not None:
             outside = self.path
             left: list[_Flow] = []
@@ -194,11 +199,16 @@ class _Walk:
                 flow, out = self.for_body(s, flow)
                 left.append(out)
             self.path = outside
-            return _joined((flow, *left))
+            return self.end(s, flow, _joined(left))
         head = self.head(flow, lambda state: self.for_body(s, state)[0])
         again, breaks = self.for_body(s, head)
         skipped = None if trips else flow
-        return _joined((skipped, again, breaks))
+        return self.end(s, _joined((skipped, again)), breaks)
+
+    def end(self, s: ast.For | ast.While, end: _Flow, breaks: _Flow) -> _Flow:
+        """What comes after a loop, of which `else` runs where no `break` left it."""
+        self.ends[id(s)] = end, breaks
+        return _joined((end, breaks))
 
     def for_body(self, s: ast.For, head: _Flow) -> tuple[_Flow, _Flow]:
         """What goes on to the next iteration, and what leaves by `break`."""
@@ -211,7 +221,7 @@ class _Walk:
         head = self.head(flow, lambda state: self.while_body(s, state)[0])
         # The first test may end the loop: its `no` has what is assigned in it, and no more.
         _, no, breaks = self.while_body(s, head)
-        return _joined((no, breaks))
+        return self.end(s, no, breaks)
 
     def while_body(self, s: ast.While, head: _Flow) -> tuple[_Flow, _Flow, _Flow]:
         """What goes on to the next test, what fails it, and what leaves by `break`."""

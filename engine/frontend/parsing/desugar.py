@@ -4,12 +4,14 @@
 * `a < b < c` becomes `a < b and b < c`, with b computed once;
 * `-1` becomes one constant;
 * `return None` becomes `return`;
+* the `else` of a loop becomes an `if` after it, of a flag that the loop's `break` clears;
 * docstrings, `pass` and statements that can never run are dropped.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import TypeVar
 
 from engine.frontend.parsing.fence import Rejected
@@ -20,6 +22,12 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 def _at(new: _Node, like: ast.AST) -> _Node:
     return ast.copy_location(new, like)
+
+
+class Otherwise(ast.If):
+    """The `else` of a loop, which stands after it: it runs where the loop was not left."""
+
+    loop: ast.For | ast.While
 
 
 def is_idle(s: ast.stmt) -> bool:
@@ -49,6 +57,9 @@ class Desugar(ast.NodeTransformer):
         for s in body:
             if is_idle(s):
                 continue
+            if isinstance(s, (ast.For, ast.While)) and id(s) not in self.rejected:
+                out += self.loop(s)
+                continue
             done = self.visit(s)
             assert isinstance(done, ast.stmt)
             out.append(done)
@@ -62,15 +73,26 @@ class Desugar(ast.NodeTransformer):
         node.orelse = self.block(node.orelse)
         return node
 
-    def visit_For(self, node: ast.For) -> ast.For:
-        node.iter = self.expr(node.iter)
+    def loop(self, node: ast.For | ast.While) -> list[ast.stmt]:
+        if isinstance(node, ast.For):
+            node.iter = self.expr(node.iter)
+        else:
+            node.test = self.expr(node.test)
         node.body = self.block(node.body)
-        return node
+        otherwise, node.orelse = self.block(node.orelse), []
+        if not otherwise:
+            return [node]
+        flag = f"${self.temps}"
+        self.temps += 1
 
-    def visit_While(self, node: ast.While) -> ast.While:
-        node.test = self.expr(node.test)
-        node.body = self.block(node.body)
-        return node
+        def says(value: bool) -> ast.Assign:
+            target = _at(ast.Name(flag, ast.Store()), node)
+            return _at(ast.Assign([target], _at(ast.Constant(value), node)), node)
+
+        _before_breaks(node.body, lambda: says(False))
+        last = _at(Otherwise(_at(ast.Name(flag, ast.Load()), otherwise[0]), otherwise, []), node)
+        last.loop = node
+        return [says(True), node, last]
 
     def expr(self, node: ast.expr) -> ast.expr:
         out = self.visit(node)
@@ -134,6 +156,16 @@ class Desugar(ast.NodeTransformer):
             parts.append(part)
             left = again
         return _at(ast.BoolOp(ast.And(), parts), node)
+
+
+def _before_breaks(body: list[ast.stmt], make: Callable[[], ast.stmt]) -> None:
+    """Puts a statement before each `break` that leaves the loop of this body."""
+    if body and isinstance(body[-1], ast.Break):
+        body.insert(len(body) - 1, make())
+    for s in body:
+        if isinstance(s, ast.If):
+            _before_breaks(s.body, make)
+            _before_breaks(s.orelse, make)
 
 
 def desugar(tree: ast.FunctionDef, rejected: Rejected) -> None:

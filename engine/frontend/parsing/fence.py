@@ -7,6 +7,7 @@ Python is refused by name and never misread.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from engine.frontend.parsing import fence_table as table
 from engine.frontend.parsing.report import Report
@@ -94,30 +95,18 @@ class Fence:
         self.children(node)
 
     def check_For(self, node: ast.For) -> None:
-        if not isinstance(node.target, ast.Name):
-            self.reject(
-                node.target,
-                "a loop over several variables",
-                "loop with one variable and index inside",
-            )
+        for name in _places(node.target):
+            if not isinstance(name, ast.Name):
+                what = "a loop that assigns to anything but names"
+                self.reject(name, what, "loop over a name, and assign it inside")
         self.visit(node.iter)
-        self.otherwise(node, "for")
         self.block(node.body)
+        self.block(node.orelse)
 
     def check_While(self, node: ast.While) -> None:
         self.visit(node.test)
-        self.otherwise(node, "while")
         self.block(node.body)
-
-    def otherwise(self, node: ast.For | ast.While, word: str) -> None:
-        if node.orelse:
-            self.reject(
-                node.orelse[0],
-                f"`{word} ... else`",
-                "set a flag before `break` and test it with `if` after the loop",
-            )
-            # Its statements are looked at too, so that nothing waits for a second run.
-            self.block(node.orelse)
+        self.block(node.orelse)
 
     def check_Call(self, node: ast.Call) -> None:
         self.visit(node.func)
@@ -187,6 +176,17 @@ class Fence:
                 self.reject(
                     arg, f"`{stars}{arg.arg}`", "name every parameter and annotate it", "E103"
                 )
+
+
+def _places(target: ast.expr) -> Iterator[ast.expr]:
+    """What a target gives values to, one by one."""
+    if isinstance(target, ast.Starred):
+        target = target.value
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for item in target.elts:
+            yield from _places(item)
+    else:
+        yield target
 
 
 def fence(tree: ast.FunctionDef, report: Report) -> Rejected:

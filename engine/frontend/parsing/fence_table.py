@@ -14,7 +14,7 @@ ALLOWED: tuple[type[ast.AST], ...] = (
     ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult,
     ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift,
     ast.UAdd, ast.USub, ast.Not, ast.Invert, ast.And, ast.Or,
-    ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE,
+    ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn,
     ast.keyword,
 )  # fmt: skip
 
@@ -57,8 +57,6 @@ REJECTED: dict[str, tuple[str, str]] = {
 
 # Comparison operators that are not of the language.
 COMPARISONS: dict[str, tuple[str, str]] = {
-    "In": ("`in`", "compare with each value: `x == a or x == b`"),
-    "NotIn": ("`not in`", "compare with each value: `x != a and x != b`"),
     "Is": ("`is`", "compare values with `==`"),
     "IsNot": ("`is not`", "compare values with `!=`"),
 }

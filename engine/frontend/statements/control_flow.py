@@ -204,6 +204,8 @@ def _for(cx: Context, node: ast.For) -> None:
     with cx.at(node.iter):
         bounds = _range(cx, node)
     if not isinstance(node.target, ast.Name):
+        cx.error("E109", node.target, "several names for one number of `range`",
+                 "write one name, or loop over `enumerate(...)` or `zip(...)`")  # fmt: skip
         cx.spoil(node.target)
         target = None
     else:
@@ -237,7 +239,7 @@ def _over_items(cx: Context, node: ast.For) -> None:
     """A loop over what has items that are known."""
     with cx.at(node.iter):
         items = items_to_loop_over(cx, node.iter)
-    if isinstance(items, list) and isinstance(node.target, ast.Name):
+    if isinstance(items, list):
         cx.facts.trips[id(node), cx.path] = len(items)
         unroll(cx, node, items)
         return
@@ -245,8 +247,8 @@ def _over_items(cx: Context, node: ast.For) -> None:
         cx.error(
             "E101",
             node.iter,
-            "a loop over anything but `range(...)`, a tuple, a vector, a matrix or a local array "
-            "is not supported in kernels",
+            "a loop over anything but `range(...)`, a tuple, a vector, a matrix or a local array, "
+            "or `enumerate` or `zip` of these, is not supported in kernels",
             "write `for i in range(n):` and index with `i`",
         )
     cx.spoil(node.target)

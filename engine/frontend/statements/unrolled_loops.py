@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from engine.frontend.assignment.names import set_name
+from engine.frontend.assignment.targets import assign
 from engine.frontend.context.context import Context, Exit
 from engine.frontend.expressions.sequences import items_of
-from engine.frontend.operands.operand import Bad, Operand, Several, Value, literal, number
+from engine.frontend.operands.operand import BAD, Bad, Operand, Several, Value, literal, number
+from engine.frontend.parsing.local_variables import target_names
 from engine.ir.nodes import Block, Break, Const, If, Return, While
 from engine.lang.types import BOOL
 
@@ -20,7 +21,7 @@ from engine.lang.types import BOOL
 MAX_UNROLL = 4096
 
 # What Python has to loop over, and kernels have not.
-_ITERATORS = (enumerate, zip, map, filter, iter, sorted, reversed)
+_ITERATORS = (map, filter, iter, sorted, reversed)
 
 
 def unrolls(cx: Context, node: ast.For) -> bool:
@@ -42,7 +43,12 @@ def items_to_loop_over(cx: Context, node: ast.expr) -> list[Operand] | Bad | Non
     """The items of what a loop runs over; None where this has none that are known."""
     backwards = _reversed_argument(cx, node)
     at = backwards or node
-    if isinstance(at, ast.Call) and getattr(cx.expr(at.func), "obj", None) in _ITERATORS:
+    function = getattr(cx.expr(at.func), "obj", None) if isinstance(at, ast.Call) else None
+    if isinstance(at, ast.Call) and function in (enumerate, zip):
+        if backwards is not None:
+            return None  # Python has no items of these in the other order
+        return _counted(cx, at) if function is enumerate else _side_by_side(cx, at)
+    if function in _ITERATORS:
         return None
     got = cx.expr(at)
     if isinstance(got, Bad):
@@ -51,6 +57,42 @@ def items_to_loop_over(cx: Context, node: ast.expr) -> list[Operand] | Bad | Non
     if items is None:
         return None
     return list(items if backwards is None else reversed(items))
+
+
+def _counted(cx: Context, node: ast.Call) -> list[Operand] | Bad | None:
+    """The items of `enumerate(items, start)`, each with its number."""
+    words = {w.arg: w.value for w in node.keywords}
+    given = [*node.args[1:], *(words[w] for w in ("start",) if w in words)]
+    if not node.args or len(given) > 1 or set(words) > {"start"}:
+        return cx.error("E109", node, "`enumerate` takes the items, and a number to start with",
+                        "write `enumerate(items)` or `enumerate(items, 1)`")  # fmt: skip
+    first = cx.value(given[0]) if given else literal(0)
+    items = items_to_loop_over(cx, node.args[0])
+    if not isinstance(items, list) or isinstance(first, Bad):
+        return BAD if isinstance(first, Bad) else items
+    start = number(first)
+    if not isinstance(start, int):
+        return cx.error("E104", given[0], "`enumerate` starts with a constant integer",
+                        "write the number itself, and add what is known at run time")  # fmt: skip
+    return [Several((literal(start + k), item)) for k, item in enumerate(items)]
+
+
+def _side_by_side(cx: Context, node: ast.Call) -> list[Operand] | Bad | None:
+    """The items of `zip(a, b)`: as many as the shortest has."""
+    strict = [w for w in node.keywords if w.arg == "strict"]
+    says = cx.value(strict[0].value) if strict else literal(False)
+    if len(strict) != len(node.keywords) or isinstance(says, Bad) or number(says) is None:
+        return cx.error("E109", node, "`zip` takes what has items, and a constant `strict`",
+                        "write `zip(a, b)`")  # fmt: skip
+    every = [items_to_loop_over(cx, a) for a in node.args]
+    rows = [items for items in every if isinstance(items, list)]
+    if len(rows) != len(every):
+        return BAD if any(isinstance(items, Bad) for items in every) else None
+    if number(says) and len({len(row) for row in rows}) > 1:
+        lengths = ", ".join(str(len(row)) for row in rows)
+        return cx.error("E109", node, f"`zip` with `strict=True` has items of lengths {lengths}",
+                        "pass as many of each")  # fmt: skip
+    return [Several(row) for row in zip(*rows, strict=False)]
 
 
 def _reversed_argument(cx: Context, node: ast.expr) -> ast.expr | None:
@@ -123,13 +165,12 @@ def _once(cx: Context, body: Block) -> While:
 
 def _iterations(cx: Context, node: ast.For, items: Sequence[Operand], apart: bool = False) -> None:
     """apart: each iteration is a loop of its own, which its jumps leave."""
-    assert isinstance(node.target, ast.Name)
+    names = set(target_names(node.target))
     before, outside = dict(cx.unrolled), cx.path
     cx.facts.unrolled.add(id(node))
     for at, item in enumerate(items):
-        k = number(item) if isinstance(item, Value) else None
-        known = {node.target.id: k} if isinstance(k, int) else {}
-        others = {n: v for n, v in before.items() if n != node.target.id}
+        known = dict(_known(node.target, item))
+        others = {n: v for n, v in before.items() if n not in names}
         cx.unrolled, cx.path = {**others, **known}, (*outside, at)
         if apart:
             with cx.nested() as inner:
@@ -146,10 +187,21 @@ def _iterations(cx: Context, node: ast.For, items: Sequence[Operand], apart: boo
 
 
 def _iteration(cx: Context, node: ast.For, item: Operand) -> None:
-    assert isinstance(node.target, ast.Name)
     with cx.at(node.target):
-        set_name(cx, node.target, item, node.target)
+        assign(cx, node.target, item, node.target)
     cx.block(node.body)
+
+
+def _known(target: ast.expr, item: Operand) -> Iterator[tuple[str, int]]:
+    """The integers that an iteration gives to names."""
+    if isinstance(target, ast.Name):
+        k = number(item) if isinstance(item, Value) else None
+        if isinstance(k, int):
+            yield target.id, k
+    elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(item, Several):
+        if len(target.elts) == len(item.items):
+            for part, value in zip(target.elts, item.items, strict=True):
+                yield from _known(part, value)
 
 
 def jumps(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -20,5 +20,5 @@ def kernel(a: wp.array(dtype=float)):
     #  ^^^^^^^^^ E101 `is` is not supported
         a[1] = 1.0
     if 1 in a:
-    #  ^^^^^^ E101 `in` is not supported
+    #  ^^^^^^ E101 `in` asks for the items of tuples only
         a[1] = 1.0

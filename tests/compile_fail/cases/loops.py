@@ -9,21 +9,41 @@ def kernel(a: wp.array(dtype=float), n: int, x: float):
         a[0] += v
     for k, v in enumerate(a):
         #       ^^^^^^^^^^^^ E101 a loop over anything but `range(...)`, a tuple
-    #   ^^^^ E101 a loop over several variables is not supported
         a[k] = v
     for j in zip(a, a):
         #    ^^^^^^^^^ E101 a loop over anything but `range(...)`, a tuple
         a[0] = 1.0
-    for i in range(n):
+    for i, k in range(n):
+    #   ^^^^ E109 several names for one number of `range`
         a[i] = 0.0
+    for i, k in ((1, 2), (3, 4, 5)):
+    #   ^^^^ E109 2 names for 3 values
+        a[i] = 0.0
+    for a[0] in (1.0, 2.0):
+    #   ^^^^ E101 a loop that assigns to anything but names is not supported
+        a[1] = 0.0
+    for i, v in enumerate((x, x), n):
+        #                         ^ E104 `enumerate` starts with a constant integer
+        a[i] = v
+    for i, v in enumerate((x, x), 1, 2):
+        #       ^^^^^^^^^^^^^^^^^^^^^^^ E109 `enumerate` takes the items, and a number to start with
+        a[i] = v
+    for i, v in zip((1, 2), (x,), strict=True):
+        #       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E109 has items of lengths 2, 1
+        a[i] = v
+    for i, v in zip((1, 2), (x,), longest=True):
+        #       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E109 `zip` takes what has items
+        a[i] = v
+    for i, v in reversed(enumerate((x, x))):
+        #       ^^^^^^^^^^^^^^^^^^^^^^^^^^^ E101 a loop over anything but `range(...)`
+        a[i] = v
+    for i in range(n):
+        if i not in a:
+        #  ^^^^^^^^^^ E101 `not in` asks for the items of tuples only
+            break
     else:
-        a[0] = 1.0
-        # ^^^^^^^^ E101 `for ... else` is not supported
-    while n > 0:
-        n -= 1
-    else:
-        a[1] = 1.0
-        # ^^^^^^^^ E101 `while ... else` is not supported
+        a[0] = b"x"
+        #      ^^^^ E101 a bytes literal is not supported
     for m in range(x):
         #          ^ E104 an argument of `range` must be an integer
         a[m] = 0.0

@@ -11,7 +11,10 @@ from engine.frontend import lower_function
 from engine.ir.interp import evaluate
 from engine.ir.verify import verify
 from engine.lang.types import FLOAT64, INT32, ArrayType
+from tests.unit.frontend import loop_programs
 from tests.unit.frontend.programs import programs
+
+PROGRAMS = {**programs(), **loop_programs.programs()}
 
 _INPUTS = (
     [0.5, 1.5, -2.0, 3.0, 0.25, 1.0],
@@ -20,10 +23,10 @@ _INPUTS = (
 )
 
 
-@pytest.mark.parametrize("name", sorted(programs()))
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
 @pytest.mark.parametrize("n", [1, 3, 5, 6])
 def test_python_is_the_oracle(name: str, n: int) -> None:
-    function: Any = programs()[name]
+    function: Any = PROGRAMS[name]
     fn = lower_function(function, (ArrayType(FLOAT64, 1), INT32))
     verify(fn)
     for data in _INPUTS:
