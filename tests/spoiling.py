@@ -24,7 +24,7 @@ SPOILINGS: dict[str, tuple[str, str, str]] = {
         "bool note(const launch_t& l, object* watched) const {\n"
         "        for (int64_t k = 0; k < py.tuple_size(watched) && k < 1; ++k) {\n",
     ),
-    # Floats that launches are given are taken for others: values are wrong, no gradient need be.
+    # Floats that launches are given are others: values are wrong, and no gradient need be.
     "argument-wrong": (
         "arguments.h",
         "const double x = py.as_double(v);\n",

@@ -88,11 +88,16 @@ def lower_function(function: UserFunc, kinds: Sequence[Kind]) -> Function:
     return kernels.lower_function(function, kinds)
 
 
-def result_types(function: UserFunc, types: Sequence[UserType]) -> tuple[UserType, ...]:
-    """What a function made by `@func` gives for arguments of these types. Raises KernelError."""
+def result_types(
+    function: UserFunc, types: Sequence[UserType], captures: list[Captures] | None = None
+) -> tuple[UserType, ...]:
+    """What a function made by `@func` gives for arguments of these types. Raises KernelError.
+
+    captures: gets what was read from Python.
+    """
     from engine.frontend.lowering import kernels
 
-    return kernels.result_types(function, types)
+    return kernels.result_types(function, types, captures)
 
 
 def lower_composite(composite: Composite, types: Sequence[Kind]) -> Function:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.builtins.stubs import BUILTINS
+from engine.builtins.stubs import BUILTINS, Builtin
 from engine.diagnostics import Diagnostic, EngineError, KernelError, LaunchError
 from engine.diagnostics.site import call_span
-from engine.frontend import UserFunc, result_types
+from engine.frontend import Captures, UserFunc, result_types
 from engine.lang.generics import is_open
 from engine.lang.structs import ARRAYS, COMPOUND, ElementType, TupleType, UserType, has_float
 from engine.lang.types import BOOL, FLOAT32, INT32, ScalarType, scalar_of
@@ -38,12 +38,23 @@ def refused(message: str, help: str = "", code: str = "E206") -> MapError:
 
 
 class _Made:
-    """What one kind of call needs: its kernel, and the types of the results."""
+    """What one kind of call needs: its kernel, and the types of the results.
 
-    def __init__(self, kernel: Kernel, inputs: list[UserType], results: tuple[Any, ...]) -> None:
+    captures: what its function reads from Python, which may change; that of builtins does not.
+    """
+
+    def __init__(
+        self, kernel: Kernel, inputs: list[UserType], results: tuple[Any, ...],
+        captures: list[Captures],
+    ) -> None:  # fmt: skip
         self.kernel = kernel
         self.inputs = inputs
         self.results = results
+        self._captures = captures
+
+    def holds(self) -> bool:
+        """Whether it would be made the same now."""
+        return all(c.hold() for c in self._captures)
 
 
 # By function, types of inputs and how they are broadcast; the latest last.
@@ -159,7 +170,7 @@ def _kernel(
     indexed = indexed if any(indexed) else ()
     key = (identity(func), own, patterns, ndim, forms, indexed)
     found = _made.get(key)
-    if found is None:
+    if found is None or not found.holds():
         found = _made[key] = _make(func, inputs, own, patterns, ndim, indexed)
         while len(_made) > _KEPT:
             _made.popitem(last=False)
@@ -236,8 +247,9 @@ def _make(
                             {"f": called}))  # fmt: skip
     first: EngineError | None = None
     for types in _guesses(inputs, own):
+        captures: list[Captures] = []
         try:
-            results = result_types(probe, types)
+            results = result_types(probe, types, captures)
         except EngineError as e:
             first = first or e
             continue
@@ -255,7 +267,9 @@ def _make(
         special = k < len(indexed) and indexed[k]
         form: Any = IndexedArrayAnnotation if special else ArrayAnnotation
         outs.append(form(value_class(kind), ndim))
-    return _Made(_define(name, called, inputs, types, patterns, outs, ndim), types, results)
+    kernel = _define(name, called, inputs, types, patterns, outs, ndim)
+    fixed = isinstance(func, (Builtin, type))
+    return _Made(kernel, types, results, [] if fixed else captures)
 
 
 def _placed(error: EngineError, name: str, types: Sequence[UserType]) -> EngineError:

@@ -53,9 +53,14 @@ def lower_function(function: UserFunc, kinds: Sequence[Kind]) -> Function:
     return Instances().instance(function, kinds)
 
 
-def result_types(function: UserFunc, types: Sequence[UserType]) -> tuple[UserType, ...]:
-    """What a function gives for arguments of these types. Raises KernelError."""
-    made = lower_function(function, [kind_of_type(t) for t in types])
+def result_types(
+    function: UserFunc, types: Sequence[UserType], captures: list[Captures] | None = None
+) -> tuple[UserType, ...]:
+    """What a function gives for arguments of these types. Raises KernelError.
+
+    captures: gets what was read from Python.
+    """
+    made = Instances(captures=captures).instance(function, [kind_of_type(t) for t in types])
     return tuple(user_type(kind) for kind, _ in made.returns) or made.results
 
 

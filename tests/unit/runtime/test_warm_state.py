@@ -1,0 +1,78 @@
+"""What a process remembers of launches, and what makes it stale: each change, and what then comes.
+
+A program of the modules in `warm` runs a step until it is warm, changes something, runs it again,
+and says what each step has to give: numbers from mathematics. It does so by Python alone, and
+natively from a kernel's second launch on.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.runtime.plan import Plan
+from engine.tape.launch_record import LaunchRecord
+from engine.tape.tape import Tape
+from tests.unit.runtime.test_short_launches import NATIVE, way
+from tests.unit.runtime.warm import arrays, graphs, kernels, launches, settings, tapes
+from tests.unit.runtime.warm.changes import CHANGES, Change
+
+PARTS = (arrays, graphs, kernels, launches, settings, tapes)  # each enters its programs
+RUNS = 4  # of a step between two changes
+
+
+class Python:
+    """Counts launches and adjoints that came to Python."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        for cls, name in (
+            (Tape, "run_launch"), (Plan, "run"), (LaunchRecord, "backward"),
+            (LaunchRecord, "run_ready"),
+        ):  # fmt: skip
+            monkeypatch.setattr(cls, name, self._counted(getattr(cls, name)))
+
+    def _counted(self, plain):
+        def run(*args):
+            self.count += 1
+            return plain(*args)
+
+        return run
+
+
+@pytest.fixture
+def restored() -> Iterator[None]:
+    before = dict(vars(wp.config))
+    yield
+    vars(wp.config).clear()
+    vars(wp.config).update(before)
+
+
+@pytest.mark.host("native launches")
+@pytest.mark.parametrize("native", [False, True], ids=["python", "native"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_is_remembered_is_not_stale(
+    name: str, native: bool, monkeypatch: pytest.MonkeyPatch, restored: None
+) -> None:
+    assert NATIVE is not None
+    change: Change = CHANGES[name]
+    with way(monkeypatch, "native" if native else True), ExitStack() as stack:
+        python = Python(monkeypatch)
+        steps = stack.enter_context(closing(change.run()))
+        for number, (step, want) in enumerate(steps):
+            for run in range(RUNS):
+                python.count = 0
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    got = step()
+                place = f"after change {number}, run {run}"
+                assert len(got) == len(want), place
+                for a, b in zip(got, want, strict=True):
+                    assert np.array_equal(a, b), (place, got, want)
+            if number == 0 and change.native:
+                assert (python.count == 0) == native, "the step is not warm"

@@ -1,0 +1,193 @@
+"""Tapes, and who looks on: what of it changes once launches are warm."""
+
+from __future__ import annotations
+
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from threading import Thread
+from typing import Any
+
+import numpy as np
+
+import engine as wp
+from tests.unit.runtime.warm.changes import (
+    ONE,
+    F,
+    Kept,
+    N,
+    Squares,
+    Steps,
+    X,
+    change,
+    floats,
+    read,
+    scale,
+    square,
+    total,
+    zeros,
+)
+
+
+@change("a tape is reset and records again")
+def _() -> Steps:
+    x, y, tape = floats(), zeros(), wp.Tape()
+
+    def step() -> list[Any]:
+        tape.reset()
+        with tape:
+            wp.launch(square, N, [x], [y])
+        tape.backward(grads={y: ONE})
+        return [read(y), read(x.grad)]
+
+    yield step, [X * X, 2 * X]
+    x.assign(3 * X)
+    yield step, [9 * X * X, 6 * X]
+    tape.records  # noqa: B018  # is looked at
+    yield step, [9 * X * X, 6 * X]
+
+
+@change("records are looked at between a tape's blocks")
+def _() -> Steps:
+    x, y, z = floats(), zeros(), zeros()
+    look: list[bool] = []
+
+    def step() -> list[Any]:
+        x.grad.zero_()
+        tape = wp.Tape()
+        with tape:
+            wp.launch(square, N, [x], [y])
+        if look:
+            assert len(tape.records) == 1
+        with tape:
+            wp.launch(scale, N, [y, z, 3.0])
+        if look:
+            assert len(tape.launches) == 2
+        tape.backward(grads={z: ONE})
+        return [read(z), read(x.grad)]
+
+    yield step, [3 * X * X, 6 * X]
+    look.append(True)
+    yield step, [3 * X * X, 6 * X]
+    look.clear()
+    yield step, [3 * X * X, 6 * X]
+
+
+@change("another cotangent")
+def _() -> Steps:
+    for p in (Squares(), Kept()):
+        yield p.step, [X * X, 2 * X]
+        p.cotangent.fill_(3.0)
+        yield p.step, [X * X, 6 * X]
+        p.cotangent = floats(X, grad=False)
+        yield p.step, [X * X, 2 * X * X]
+        p.cotangent = 2 * ONE
+        yield p.step, [X * X, 4 * X]
+        p.cotangent = wp.array(np.repeat(X, 2), dtype=float)[::2]
+        yield p.step, [X * X, 2 * X * X]
+
+
+@change("a loss, then cotangents, then both")
+def _() -> Steps:
+    x, y, loss = floats(), zeros(), zeros(1)
+    how: dict[str, Any] = {"loss": True}
+
+    def step() -> list[Any]:
+        x.grad.zero_()
+        y.grad.zero_()
+        loss.zero_()
+        with wp.Tape() as tape:
+            wp.launch(square, N, [x], [y])
+            wp.launch(total, N, [y], [loss])
+        tape.backward(loss if how["loss"] else None, how.get("grads"))
+        return [read(loss), read(x.grad)]
+
+    s = np.float32([np.sum(X * X)])
+    yield step, [s, 2 * X]
+    how = {"loss": False, "grads": {loss: np.float32([3.0])}}
+    yield step, [s, 6 * X]
+    how = {"loss": True, "grads": {y: 5 * ONE}}
+    yield step, [s, 12 * X]
+    how = {"loss": True}
+    yield step, [s, 2 * X]
+
+
+@change("somebody captures tapes meanwhile")
+def _() -> Steps:
+    from engine.tape.capture import capturing
+
+    for p in (Squares(), Kept()):
+        yield p.step, [X * X, 2 * X]
+        with capturing() as found:
+            yield p.step, [X * X, 2 * X]
+        assert bool(found.tapes) == (type(p) is Squares)
+        yield p.step, [X * X, 2 * X]
+
+
+@change("another thread runs the step")
+def _() -> Steps:
+    for p in (Squares(), Kept()):
+
+        def elsewhere(p=p) -> list[Any]:
+            out: list[Any] = []
+            thread = Thread(target=lambda: out.extend(p.step()))
+            thread.start()
+            thread.join()
+            return out
+
+        yield p.step, [X * X, 2 * X]
+        yield elsewhere, [X * X, 2 * X]
+        yield p.step, [X * X, 2 * X]
+
+
+@change("a launch raises an error, and all goes on")
+def _() -> Steps:
+    p = Squares()
+
+    def wrong() -> list[Any]:
+        told = []
+        for args in ([p.x], [p.x, wp.zeros(N, dtype=int)], [p.x, wp.zeros((2, 2))]):
+            try:
+                with wp.Tape():
+                    wp.launch(square, N, args)
+            except wp.LaunchError as e:
+                told.append(e.diagnostics[0].code)
+        return told
+
+    yield p.step, [X * X, 2 * X]
+    yield wrong, ["E201", "E202", "E203"]
+    yield p.step, [X * X, 2 * X]
+
+
+@wp.kernel
+def checks(x: F, y: F):
+    i = wp.tid()
+    wp.expect_neq(x[i], 3.0)
+    y[i] = 2.0 * x[i]
+
+
+@change("expectations fail, or are only told")
+def _() -> Steps:
+    x, y = floats(X + 10), zeros()
+
+    def step() -> list[Any]:
+        out = StringIO()
+        x.grad.zero_()
+        raised = False
+        with redirect_stdout(out), redirect_stderr(out):
+            try:
+                with wp.Tape() as tape:
+                    wp.launch(checks, N, [x], [y])
+            except wp.LaunchError:
+                raised = True
+        tape.backward(grads={y: ONE})
+        return [read(y), read(x.grad), raised]
+
+    yield step, [2 * (X + 10), 2 * ONE, False]
+    x.assign(X)
+    yield step, [2 * X, 2 * ONE, True]
+    wp.config.expect = "print"
+    yield step, [2 * X, 2 * ONE, False]
+    wp.config.expect = "raise"
+    yield step, [2 * X, 2 * ONE, True]
+    x.assign(X + 10)
+    yield step, [2 * (X + 10), 2 * ONE, False]
