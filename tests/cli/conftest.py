@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.invariants import passing_errors
+
 # Not by PYTHONPATH: the target must not see the checkout unless plain `python` would.
 _BOOT = "import sys; sys.path[0] = {!r}; from adtool.cli import main; main()"
 
@@ -93,6 +95,8 @@ class Tool:
         data: dict[str, Any] = json.loads(done.stdout, parse_constant=refuse)
         assert data["exit_code"] == done.returncode
         assert data["ok"] == (done.returncode == 0)
+        if not {"--atol", "--rtol"}.intersection(args):
+            assert not passing_errors(data)
         return data
 
 

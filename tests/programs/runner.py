@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests import invariants
 from tests.programs import expectations
 
 HERE = Path(__file__).parent
@@ -24,7 +25,6 @@ BROKEN = sorted((HERE / "broken").glob("*.py"))
 RIGHT = sorted((HERE / "right").glob("*.py"))
 REPORTED = sorted((HERE / "reported").glob("*.py"))
 TIMEOUT = 300.0
-PASSES = 1e-2  # the largest relative error in a row that passes
 # Programs that may compute something else each time: what is read outside of an array, or races.
 _OTHERWISE = {"G007", "G008", "G009"}
 # What a GPU says of the gradient of a race.
@@ -65,20 +65,6 @@ def run(*args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def passing_errors(report: dict[str, Any]) -> list[Any]:
-    """Pairs that pass beside a relative error that nobody would call right.
-
-    What tolerances leave of derivatives that are next to zero beside others is far below.
-    """
-    pairs = [p for x in report["launches"] for p in x["pairs"] if p["verdict"] == "pass"]
-    return [p for p in pairs if p["max_rel_error"] is not None and not told_right(p)]
-
-
-def told_right(pair: dict[str, Any]) -> bool:
-    error = pair["max_rel_error"]
-    return isinstance(error, (float, int)) and error <= PASSES
-
-
 def verify(path: Path) -> None:
     """Runs a program by plain Python and under the check, and compares with its expectation."""
     expected = expectations.read(path)
@@ -90,7 +76,7 @@ def verify(path: Path) -> None:
     done = run("-m", "adtool", "check", "--format", "json", *expected.args, str(path))
     report = json.loads(done.stdout)
     assert report["exit_code"] == done.returncode
-    assert not passing_errors(report)
+    assert not invariants.passing_errors(report)
     wrong = expectations.differences(expected, report, path)
     assert not wrong, "\n".join(wrong)
     if not _OTHERWISE & {f["code"] for f in report["findings"]}:

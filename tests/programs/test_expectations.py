@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.programs import expectations, runner
+from tests import invariants
+from tests.programs import expectations
 from tests.programs.runner import BROKEN, RIGHT
 
 
@@ -94,9 +95,9 @@ def test_a_row_that_passes_beside_an_error_is_seen() -> None:
         pair = {"verdict": verdict, "max_rel_error": error}
         return {"launches": [{"pairs": [pair]}]}
 
-    assert runner.passing_errors(report("pass", 0.99))
-    assert runner.passing_errors(report("pass", "inf")) and runner.passing_errors(
+    assert invariants.passing_errors(report("pass", 0.99))
+    assert invariants.passing_errors(report("pass", "inf")) and invariants.passing_errors(
         report("pass", "nan")
     )
     for verdict, error in (("pass", 1e-4), ("pass", None), ("fail", 0.99), ("kink", 0.5)):
-        assert not runner.passing_errors(report(verdict, error))
+        assert not invariants.passing_errors(report(verdict, error))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.invariants import passing_errors
 from tests.sweeps import reduced
 
 pytestmark = pytest.mark.host("tensors and arrays of others are memory of the host")
@@ -64,6 +65,7 @@ def test_the_check_says_what_the_sample_says(path: Path) -> None:
     name = str(path.relative_to(SAMPLES.parent))
     done = run("-m", "adtool", "check", "--format", "json", "--gate", gate, name)
     report = json.loads(done.stdout)
+    assert not passing_errors(report)
     shown = done.stderr.partition("error: nothing was checked")[0]
     assert shown.strip(), "the sample printed nothing"
     loud = [f for f in report["findings"] if f["severity"] != "note"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.invariants import passing_errors
 from tests.sweeps import reduced
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -61,6 +62,7 @@ def check(name: str, gate: str) -> tuple[subprocess.CompletedProcess[str], dict[
     done = run_python("-m", "adtool", "check", "--format", "json", "--gate", gate, path)
     try:
         report: dict[str, Any] = json.loads(done.stdout)
+        assert not passing_errors(report)
     except json.JSONDecodeError:
         report = {}
     return done, report

@@ -348,8 +348,10 @@ def _measured(
         rel = np.where(known, diff / np.abs(ref), 0.0)
     k, j = (int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
     if not settled[k, j]:
-        c = c.measured(float(ad[k, j]), float(ref[k, j]), float(max(allowed[k, j], 1e-300)),
-                       block.rows[k], block.cols[j])  # fmt: skip
+        most = float(max(allowed[k, j], 1e-300))
+        if excess[k, j] <= 1.0:  # a reference that may be zero is nothing to be relative to
+            most = max(most, TRUST * float(block.error[k, j]))
+        c = c.measured(float(ad[k, j]), float(ref[k, j]), most, block.rows[k], block.cols[j])
     return c.bounded(largest(diff), largest(rel))
 
 
