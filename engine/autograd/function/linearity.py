@@ -45,7 +45,6 @@ def find_not_linear(function: ComparedFunction) -> dict[Key, tuple[float, float]
                 if apart.max(initial=0.0) > UNDERFLOW * function.tiny:
                     k = int(np.argmax(apart))
                     out[p.key] = float(x[k]), float(y[k])
-    function.recorded.restore()
     return out
 
 
