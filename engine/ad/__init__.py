@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     from engine.ad.prepare import (
         inlined_size,
         prepare,
-        read_params,
         replay_read_params,
         replay_written_params,
         replayed_params,
-        written_params,
     )
     from engine.ad.record import record
     from engine.ad.reuse import Reuse, reuse
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from engine.ad.unassigned import watched
     from engine.ad.unroll import unroll, write_out
     from engine.ad.watch import watch
+    from engine.ir.touched import read_params, written_params
 
 # Programs whose kernels were compiled before need none of them.
 _late(
@@ -46,8 +45,7 @@ _late(
         "engine.ad.late": "Late late",
         "engine.ad.lift": "can_lift lift",
         "engine.ad.prepare": (
-            "inlined_size prepare read_params replay_read_params replay_written_params "
-            "replayed_params written_params"
+            "inlined_size prepare replay_read_params replay_written_params replayed_params"
         ),
         "engine.ad.record": "record",
         "engine.ad.reuse": "Reuse reuse",
@@ -59,6 +57,7 @@ _late(
         "engine.ad.unassigned": "watched",
         "engine.ad.unroll": "unroll write_out",
         "engine.ad.watch": "watch",
+        "engine.ir.touched": "read_params written_params",
     },
 )
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from engine.ad.prepare import written_params
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
 from engine.ir.rewrite import Rewriter, names_in, rewrite
 from engine.ir.sites import computed, indices, lengths
+from engine.ir.touched import written_params
 from engine.lang.types import INT32, INT64, ArrayType, is_float
 
 Access = n.Load | n.Store | n.Atomic

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 
 from engine.ad.activity import active
-from engine.ad.prepare import read_params, written_params
 from engine.classes import dataclass
 from engine.diagnostics import Span
 from engine.ir import nodes as n
+from engine.ir.touched import read_params, written_params
 from engine.lang.types import ArrayType, is_float
 
 

@@ -17,16 +17,7 @@ from engine.diagnostics import UNKNOWN, Span
 from engine.ir import nodes as n
 from engine.ir.builder import Names, const
 from engine.ir.rewrite import fresh_copy, map_stmt, names_in, rewrite, with_span
-
-
-def read_params(fn: n.Function) -> frozenset[str]:
-    """Array parameters with an element read by the function or what it calls."""
-    return _touched(fn)[0]
-
-
-def written_params(fn: n.Function) -> frozenset[str]:
-    """Array parameters with an element stored or atomically changed."""
-    return _touched(fn)[1]
+from engine.ir.touched import read_params, written_params
 
 
 def has_native_replay(fn: n.Function) -> bool:
@@ -85,38 +76,6 @@ def _stored(fn: n.Function) -> frozenset[str]:
     """Array parameters that the function's own statements write."""
     stores = (s for s in n.walk(fn.body) if isinstance(s, (n.Store, n.Atomic)))
     return frozenset(s.array.name for s in stores)
-
-
-def _touched(
-    fn: n.Function, known: dict[int, tuple[frozenset[str], frozenset[str]]] | None = None
-) -> tuple[frozenset[str], frozenset[str]]:
-    """Array parameters that are read, and that are written. known: of functions, by identity."""
-    if fn.native is not None:
-        native = fn.native
-        return native.reads | native.updates, native.writes | native.updates
-    known = {} if known is None else known
-    if id(fn) in known:
-        return known[id(fn)]
-    read: set[str] = set()
-    written: set[str] = set()
-    for s in n.walk(fn.body):
-        if isinstance(s, n.Load):
-            read.add(s.array.name)
-        elif isinstance(s, n.Store):
-            written.add(s.array.name)
-        elif isinstance(s, n.Atomic):
-            written.add(s.array.name)
-            if s.dst is not None:
-                read.add(s.array.name)
-        elif isinstance(s, n.Call):
-            inner_read, inner_written = _touched(s.func, known)
-            for p, a in zip(s.func.params, s.args, strict=True):
-                if isinstance(a, n.Var) and p.name in inner_read:
-                    read.add(a.name)
-                if isinstance(a, n.Var) and p.name in inner_written:
-                    written.add(a.name)
-    known[id(fn)] = frozenset(read), frozenset(written)
-    return known[id(fn)]
 
 
 def inline(block: n.Block, names: Names) -> n.Block:

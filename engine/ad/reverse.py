@@ -30,12 +30,13 @@ from engine.ad.cleanup import propagate, remove_dead
 from engine.ad.gathered import gathered
 from engine.ad.in_place import in_place
 from engine.ad.kept import KeptAdjoints
-from engine.ad.prepare import has_native_replay, read_params
+from engine.ad.prepare import has_native_replay
 from engine.ad.structure import offset_at, trip_count
 from engine.classes import dataclass
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
 from engine.ir.rewrite import fresh_copy, names_in
+from engine.ir.touched import read_params
 from engine.lang.types import INT64, UINT64
 
 NO_ARRAYS: Mapping[str, n.Var] = {}

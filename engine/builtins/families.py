@@ -25,10 +25,10 @@ FAMILIES: tuple[Family, ...] = (
     _family(
         "operators", "Arithmetic and logic",
         "What operators mean, and the functions of the same meaning. Nothing converts by itself, "
-        "except literals, which take the type that the other operand asks for, and two numbers "
-        "that are compared: they are compared by value. Only an unsigned 64-bit integer and a "
-        "signed one have no common type. Between integers `/` truncates, between literals too: "
-        "`1/2` is the integer 0 where an integer is wanted, and refused where a float is.",
+        "except literals, which take the type that the other operand asks for, exactly, and two "
+        "numbers that are compared: they are compared by value. Only an unsigned 64-bit integer "
+        "and a signed one have no common type. Between integers `/` truncates, between literals "
+        "too: `1/2` is the integer 0 where an integer is wanted, and refused where a float is.",
         "add sub mul div div_approx mod floordiv neg pos unot",
     ),
     _family(

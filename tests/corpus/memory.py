@@ -1,5 +1,7 @@
 """Array elements: in-place arithmetic, scatter, store after read, several dimensions."""
 
+from typing import Any
+
 import engine as wp
 from tests.corpus.case import arr, case, inout, out
 
@@ -164,3 +166,28 @@ def stencil(T):
             y[i] = x[i - 1] * x[i + 1] - T(2.0) * x[i] * x[i]
 
     return stencil
+
+
+@wp.func
+def squared_in_place(a: wp.array(dtype=Any), k: int):
+    a[k] = a[k] * a[k] + a[0]
+    return a[k] * a[1]
+
+
+@case(3, inout(3, 3), arr(3), out(3))
+def updates_that_write_their_target(T):
+    @wp.kernel
+    def updates_that_write_their_target(
+        a: wp.array2d(dtype=T), x: wp.array(dtype=T), y: wp.array(dtype=T)
+    ):
+        i = wp.tid()
+        row = a[i]
+        row[0] += squared_in_place(row, 0) * x[i]
+        row[1] *= squared_in_place(row, 1)
+        for k in range(3):
+            row[k] -= squared_in_place(row, 2) if k != 1 else squared_in_place(row, k) * x[k]
+        other = a[i, 1:3] if x[i] > T(1.0) else row
+        other[1] += squared_in_place(other, 1)
+        y[i] = row[0] * row[1] + row[2]
+
+    return updates_that_write_their_target

@@ -146,6 +146,19 @@ class Body(Expressions):
             self.follow()
         self.loops -= 1
         self.turn = outer
+        self.otherwise()
+
+    def otherwise(self) -> None:
+        """`else` of a loop, sometimes, which may jump in the loop around it."""
+        if self.later.random() > 0.3:
+            return
+        self.line("else:")
+        self.depth += 1
+        self.line(f"z = wp.sin(z * F({self.later.choice([0.5, 1.5])}) + F(0.3))")
+        if self.loops and self.later.random() < 0.4:
+            self.line(f"if {self.turn} % 2 == {self.later.randrange(2)}:")
+            self.lines.append(INDENT * (self.depth + 1) + self.later.choice(["break", "continue"]))
+        self.depth -= 1
 
     def follow(self) -> None:
         """Makes the results depend on that this place was reached, and in which iteration."""

@@ -157,6 +157,8 @@ class Expressions:
         self.scope = Scope()
         self.thread = thread
         self.count = 0
+        # For what came later: the rest of a program is as it was without.
+        self.later = random.Random(str(r.getstate()))
         self.memory = False  # whether the kernel's arrays `u` and `s` can be named
 
     def fresh(self, prefix: str) -> str:
@@ -200,7 +202,17 @@ class Expressions:
             word = self.r.choice(["and", "or"])
             ways.append((1, lambda: f"({self.test(0)} {word} {self.test(0)})"))
             ways.append((1, lambda: f"not ({self.test(0)})"))
-        return self.pick(*ways)
+        usual = self.pick(*ways)
+        return self.membership() or usual
+
+    def membership(self) -> str:
+        """A test whether a number is among some; mostly none."""
+        if self.later.random() > 0.08:
+            return ""
+        names = self.scope.of("I") + [self.thread] * bool(self.thread) + ["2"]
+        value, other = self.later.choice(names), self.later.choice(names)
+        word = self.later.choice(["in", "not in"])
+        return f"{value} {word} ({self.later.choice(['0', '1', '2'])}, {other}, 3)"
 
     # ---- values
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import linecache
 import re
+import textwrap
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,12 @@ import pytest
 import engine as wp
 from engine.builtins.families import FAMILIES, family_of
 from engine.builtins.stubs import BUILTINS
-from engine.diagnostics import EngineError
+from engine.diagnostics import EngineError, KernelError
+from engine.frontend import lower_kernel
 from tools import make_reference
 from tools.reference.pages import members, split
 from tools.reference.signatures import overloads, signatures
+from tools.reference.statements import REFUSED, ROWS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "language"
@@ -130,3 +134,29 @@ def test_docs_say_the_form_of_a_call_first() -> None:
             assert text.endswith("."), line
     with pytest.raises(EngineError):
         wp.sin("x")
+
+
+def kernel_of(example: str) -> Any:
+    """A kernel with statements in it, as the table of statements shows them."""
+    text = (
+        "import engine as wp\n@wp.kernel\ndef kernel(x: wp.array(dtype=wp.float64), "
+        "y: wp.array(dtype=wp.float64), n: int):\n" + textwrap.indent(example, "    ") + "\n"
+    )
+    file = f"<statements {hash(example)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    names: dict[str, Any] = {"__name__": "statements"}
+    exec(compile(text, file, "exec"), names)
+    return names["kernel"].func
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_statements_that_are_shown_are_of_the_language(row: Any) -> None:
+    assert lower_kernel(kernel_of(row.example)).params
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row.name)
+def test_statements_that_are_told_as_missing_are_refused(row: Any) -> None:
+    with pytest.raises(KernelError) as told:
+        lower_kernel(kernel_of(row.example))
+    assert "E101" in {d.code for d in told.value.diagnostics}
+    assert all(d.help for d in told.value.diagnostics)

@@ -19,6 +19,7 @@ from engine.ir.ops import OPS, Domain, NoDerivative, Op
 from engine.lang.types import FLOAT64, ArrayType, is_float
 from tools.reference.rules import derivative
 from tools.reference.signatures import Overload, overloads, shapes, signatures
+from tools.reference.statements import statements
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = "examples"
@@ -233,16 +234,18 @@ def _operators() -> str:
 
 
 def index() -> str:
-    """The first page: every family with its builtins."""
+    """The first page: every family with its builtins, and what the language has beside them."""
     parts = [
         NOTE,
-        "# The kernel language: builtins",
+        "# The kernel language",
         "Everything that kernels and functions can call, by family. With each stand the types "
         "that it takes, what it gives, and its derivative or the reason why it has none. Called "
-        "from Python on numbers, vectors and matrices, most give the same values.",
+        "from Python on numbers, vectors and matrices, most give the same values. What "
+        "statements and literals mean stands at the end.",
         KEY,
     ]
     for family in FAMILIES:
         links = " ".join(f"[{n}]({family.name}.md#{n})" for n in members(family))
         parts += [f"## [{family.title}]({family.name}.md)", family.intro, links]
+    parts += statements()
     return "\n\n".join(parts) + "\n"

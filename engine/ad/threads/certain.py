@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.ad.prepare import written_params
 from engine.ad.structure import by_every_thread
 from engine.ir import nodes as n
 from engine.ir.ops import OPS, NoDerivative
+from engine.ir.touched import written_params
 from engine.lang.types import ArrayType, is_float
 
 # Operations whose value may be that of one argument alone, whatever the other is.

@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from engine.frontend.assignment.aggregates import as_field, struct_writes, zero_of
+from engine.frontend.assignment.aggregates import as_field, zero_of
 from engine.frontend.assignment.names import set_name
-from engine.frontend.assignment.targets import assign, each_part, not_assignable, write
+from engine.frontend.assignment.targets import assign, each_part, give, not_assignable
 from engine.frontend.calls.dispatch import is_tid, thread_coordinates
 from engine.frontend.calls.user_operators import operator_function, user_operator
 from engine.frontend.context.context import Context
-from engine.frontend.context.lowered import lowered
 from engine.frontend.expressions.arithmetic import binary
 from engine.frontend.expressions.component_slices import written
 from engine.frontend.expressions.conversions import coerce
 from engine.frontend.expressions.subscripts import lvalue, read
+from engine.frontend.operands.kinds import decompose
 from engine.frontend.operands.lvalues import Chosen, Element, LValue, Region, Shape
 from engine.frontend.operands.operand import (
     BAD,
@@ -29,7 +29,8 @@ from engine.frontend.operands.operand import (
 )
 from engine.frontend.parsing.annotations import BadAnnotation, annotation_of_node, help_text
 from engine.frontend.parsing.local_variables import root_name, target_names
-from engine.ir.nodes import Atomic, AtomicKind
+from engine.ir.nodes import Atomic, AtomicKind, Set, Stmt, Var, walk
+from engine.ir.touched import touched
 from engine.lang.structs import ARRAYS, FieldType, StructType
 from engine.lang.types import scalar_of
 
@@ -115,67 +116,100 @@ _ATOMIC: dict[type[ast.AST], AtomicKind] = {
 
 
 def lower_augmented(cx: Context, node: ast.stmt) -> None:
-    """`a[i] += e` (an atomic update, as in Warp), `a[i] *= e`, `v.x += e`."""
+    """`a[i] += e`, `a[i] *= e`, `v.x += e`.
+
+    As in Python, the target is read, then the right side is computed, then the target is
+    written. Where the right side does not change the target's array, `+=` and the like of an
+    element are one atomic update, as in Warp: that gives the same for each thread.
+    """
     assert isinstance(node, ast.AugAssign)
     with cx.at(node.target):
         where = lvalue(cx, node.target)
-    _augment(cx, node, where)
+    before, old = len(cx.b.stmts), None
+    own = operator_function(cx, node.op) is not None
+    if not isinstance(where, (Chosen, *_NO_TARGET)) and (own or not _updates(node, where)):
+        old = _read(cx, node, where)
+    _augment(cx, node, where, cx.expr(node.value), before, old)
 
 
-def _augment(cx: Context, node: ast.AugAssign, where: LValue) -> None:
-    if isinstance(where, Chosen):
-        right_side = lowered(cx.keep(cx.expr(node.value)), node.value)
-        again = ast.copy_location(ast.AugAssign(node.target, node.op, right_side), node)
-        each_part(cx, where, lambda part: _augment(cx, again, part))
+def _augment(
+    cx: Context,
+    node: ast.AugAssign,
+    where: LValue,
+    right: Operand,
+    before: int,
+    old: Operand | None = None,
+) -> None:
+    """before: how many statements there were before those of the right side. old: the target's
+    value there, if it has been read.
+    """
+    changed = _changes(where, cx.b.stmts[before:])
+    if isinstance(where, Chosen) and not changed:
+        right = cx.keep(right)
+        each_part(cx, where, lambda part: _augment(cx, node, part, right, len(cx.b.stmts)))
         return
-    right: Operand | None = None
     if operator_function(cx, node.op) is not None and not isinstance(where, _NO_TARGET):
-        left, right = read(cx, where), cx.expr(node.value)
-        given = [(node.target, left), (node.value, right)]
+        old = _read_before(cx, node, where, before) if old is None else old
+        given = [(node.target, old), (node.value, right)]
         own = user_operator(cx, node.value, node.op, given)
         if own is not None:
-            _give(cx, node, where, own)
+            give(cx, node.target, where, own, node.value)
             return
-
-    def value() -> Value | Bad:
-        found = cx.expr(node.value) if right is None else right
-        return cx.scalar_one(node.value, found)
-
-    kind = _ATOMIC.get(type(node.op))
-    if isinstance(where, Element) and kind and _updates(kind, scalar_of(where.type).kind):
-        if not where.is_row:
-            _update(cx, node, where, kind, value())
-            return
-    if isinstance(where, Region) and isinstance(where.base, Element) and kind:
-        if where.whole.scalar.kind != "b":
-            _update(cx, node, where, kind, value())
-            return
+    value = cx.scalar_one(node.value, right)
+    if isinstance(where, (Element, Region)) and _updates(node, where) and not changed:
+        _update(cx, node, where, _ATOMIC[type(node.op)], value)
+        return
     if isinstance(where, (*_NO_TARGET, Struct)):
         if not isinstance(where, Bad):
             not_assignable(cx, node.target)
-        where = BAD
-    old = cx.one(node.target, read(cx, where))
-    new = binary(cx, node, node.op, old, value())
-    write(cx, node.target, where, new, node.value)
+        return
+    old = _read_before(cx, node, where, before) if old is None else old
+    new = binary(cx, node, node.op, cx.one(node.target, old), value)
+    give(cx, node.target, where, new, node.value)
 
 
 _NO_TARGET = (Bad, Known, Several, Shape)
 
 
-def _give(cx: Context, node: ast.AugAssign, where: LValue, got: Operand) -> None:
-    """Gives the target of an augmented assignment its new value."""
-    target = node.target
-    if isinstance(target, ast.Name):
-        set_name(cx, target, got, node.value)
-    elif isinstance(where, Struct):
-        text = f"`{cx.source.text(target)}`"
-        for part, atom in struct_writes(cx, where, got, node.value, text):
-            write(cx, target, part, Value(atom), node.value)
-    else:
-        write(cx, target, where, cx.one(node.value, got), node.value)
+def _changes(where: LValue, right_side: Sequence[Stmt]) -> bool:
+    """Whether the statements of a right side change an array that the target is part of."""
+    arrays: set[str] = set()
+    if isinstance(where, Chosen):
+        parts = decompose(where.choice)
+        arrays |= {a.name for a in (parts[1] if parts else ()) if isinstance(a, Var)}
+    at = where.base if isinstance(where, Region) else where
+    if isinstance(at, Element):
+        arrays.add(at.array.name)
+    block = tuple(right_side)
+    sets = {s.dst.name for s in walk(block) if isinstance(s, Set)}
+    return not arrays.isdisjoint(sets | touched(block)[1])
 
 
-def _updates(kind: AtomicKind, scalar: str) -> bool:
+def _read(cx: Context, node: ast.AugAssign, where: LValue) -> Operand:
+    """The target's value, which the right side does not change."""
+    old = read(cx, where)
+    return cx.keep(old) if root_name(node.target) in cx.plan.touched else old
+
+
+def _read_before(cx: Context, node: ast.AugAssign, where: LValue, before: int) -> Operand:
+    """The target's value before the right side, whose statements are there already."""
+    outer, cx.b = cx.b, cx.b.child()
+    try:
+        old = _read(cx, node, where)
+    finally:
+        made, cx.b = cx.b.stmts, outer
+    cx.b.stmts[before:before] = made
+    return old
+
+
+def _updates(node: ast.AugAssign, where: LValue) -> bool:
+    """Whether there is an atomic update that does this to the place."""
+    kind = _ATOMIC.get(type(node.op))
+    if isinstance(where, Region):
+        return bool(kind) and isinstance(where.base, Element) and where.whole.scalar.kind != "b"
+    if kind is None or not isinstance(where, Element) or where.is_row:
+        return False
+    scalar = scalar_of(where.type).kind
     return scalar in "iu" or (scalar == "f" and kind in ("add", "sub"))
 
 

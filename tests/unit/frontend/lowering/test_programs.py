@@ -11,10 +11,10 @@ from engine.frontend import lower_function
 from engine.ir.interp import evaluate
 from engine.ir.verify import verify
 from engine.lang.types import FLOAT64, INT32, ArrayType
-from tests.unit.frontend import loop_programs
+from tests.unit.frontend import loop_programs, update_programs
 from tests.unit.frontend.programs import programs
 
-PROGRAMS = {**programs(), **loop_programs.programs()}
+PROGRAMS = {**programs(), **loop_programs.programs(), **update_programs.programs()}
 
 _INPUTS = (
     [0.5, 1.5, -2.0, 3.0, 0.25, 1.0],
