@@ -118,8 +118,14 @@ def _() -> Steps:
     for p in (Squares(), Kept()):
         yield p.step, [X * X, 2 * X]
         with capturing() as found:
-            yield p.step, [X * X, 2 * X]
-        assert bool(found.tapes) == (type(p) is Squares)
+
+            def counted(p=p, found=found) -> list[Any]:
+                before = found.launches
+                wp.launch(square, N, [p.x], [p.y])
+                return [*p.step(), found.launches - before]
+
+            yield counted, [X * X, 2 * X, 2 if type(p) is Squares else 1]
+        assert len(found.tapes) == (4 if type(p) is Squares else 0)
         yield p.step, [X * X, 2 * X]
 
 
