@@ -23,10 +23,10 @@ from engine.tape.launch_record import LaunchRecord
 from engine.tape.tape import Tape
 from tests.spoiling import STALE
 from tests.unit.runtime.test_short_launches import NATIVE, way
-from tests.unit.runtime.warm import arrays, graphs, kernels, launches, settings, tapes
+from tests.unit.runtime.warm import arrays, graphs, kernels, launches, memory, settings, tapes
 from tests.unit.runtime.warm.changes import CHANGES, Change
 
-PARTS = (arrays, graphs, kernels, launches, settings, tapes)  # each enters its programs
+PARTS = (arrays, graphs, kernels, launches, memory, settings, tapes)  # each enters its programs
 RUNS = 4  # of a step between two changes
 
 
