@@ -1,4 +1,4 @@
-"""Arguments that meet, large arrays, memory of others: what of it changes once launches are warm."""
+"""Arguments that meet, large arrays, memory of others: what changes once launches are warm."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _() -> Steps:
 
 @change("what was known of a large gradient", native=False)
 def _() -> Steps:
-    n = max(1 << 20, VAST // 2)
+    n = VAST // 4
     x, y, z = floats(np.full(n, 3.0)), zeros(n), zeros(n)
     seed = wp.ones(n, dtype=float)
     small = floats(ONE, grad=False)
