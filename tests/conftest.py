@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """`--parts`, `--native`, `--hot`, `--device`: see these modules of `tests` (`emulated`)."""
     parser.addoption("--native", action="store_true", help="run launches without Python")
     parser.addoption(
-        "--hot", action="store_true", help="run tests by Python, then natively: the same gradients"
+        "--hot", action="store_true", help="run tests by Python, then natively: the same bits"
     )
     parser.addoption(
         "--parts", action="store_true", help="run all launches in parts, by 1, 2 and 7 threads"

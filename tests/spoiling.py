@@ -58,6 +58,60 @@ SPOILINGS: dict[str, tuple[str, str, str]] = {
     ),
 }
 
+# The same, for what is to be asked again at each launch: it counts as it was the first time.
+STALE: dict[str, tuple[str, str, str]] = {
+    "settings": (
+        "interpreter.h",
+        "if (now == seen) return false;\n",
+        "if (seen) return false;\n",
+    ),
+    "listeners": (
+        "world.h",
+        "for (object* list : py.quiet) if (py.list_size(list)) return false;\n",
+        "",
+    ),
+    "options-of-kernels": (
+        "world.h",
+        "type_of(own) == type_of(other) && py.dict_size(own) == 0\n",
+        "type_of(own) == type_of(other)\n",
+    ),
+    "options-of-modules": (
+        "world.h",
+        "const bool free = !said || said == py.none;\n",
+        "const bool free = !said || said != py.no_memory;\n",
+    ),
+    "flags-of-arrays": (
+        "world.h",
+        "if (a == py.none || slot(a, A_FLAG) != py.yes) continue;\n",
+        "if (a == py.none) continue;\n",
+    ),
+    "flags-of-captured-arrays": (
+        "sequence.h",
+        "if ((flag ? py.yes : py.no) != p.told) return nothing();\n",
+        "",
+    ),
+    "gradients-of-captured-arrays": (
+        "sequence.h",
+        "if (slot(p.array, A_GRAD) != p.told) return nothing();\n",
+        "",
+    ),
+    "grids": (
+        "world.h",
+        "if (!at.grid || at.n != n) {\n",
+        "if (!at.grid) {\n",
+    ),
+    "limits": (
+        "world.h",
+        "if (!same(slot(b, B_STACK), w.stack) || !same(slot(b, B_JOURNAL), w.journal)) return;\n",
+        "",
+    ),
+    "readiness-of-records": (
+        "back.h",
+        "return py.holds(slot(s, N_CLEARED), one.dim) == 1 && selected(r, one.values) == s;\n",
+        "return py.holds(slot(s, N_CLEARED), one.dim) == 1;\n",
+    ),
+}
+
 
 def install(name: str) -> None:
     """Has this process make its native functions with a fault; before it has made any.
@@ -65,7 +119,7 @@ def install(name: str) -> None:
     Raises ValueError where the text that is to be edited does not stand there once.
     """
     assert launcher.maker.functions is None, "they are made"
-    file, old, new = SPOILINGS[name]
+    file, old, new = (SPOILINGS | STALE)[name]
     folder = Path(tempfile.mkdtemp(prefix="spoiled-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     native = Path(launcher.__file__).parent / "native"

@@ -7,9 +7,12 @@ natively from a kernel's second launch on.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,11 +21,12 @@ import engine as wp
 from engine.runtime.plan import Plan
 from engine.tape.launch_record import LaunchRecord
 from engine.tape.tape import Tape
+from tests.spoiling import STALE
 from tests.unit.runtime.test_short_launches import NATIVE, way
-from tests.unit.runtime.warm import arrays, graphs, kernels, launches, settings, tapes
+from tests.unit.runtime.warm import arrays, graphs, kernels, launches, memory, settings, tapes
 from tests.unit.runtime.warm.changes import CHANGES, Change
 
-PARTS = (arrays, graphs, kernels, launches, settings, tapes)  # each enters its programs
+PARTS = (arrays, graphs, kernels, launches, memory, settings, tapes)  # each enters its programs
 RUNS = 4  # of a step between two changes
 
 
@@ -76,3 +80,33 @@ def test_what_is_remembered_is_not_stale(
                     assert np.array_equal(a, b), (place, got, want)
             if number == 0 and change.native:
                 assert (python.count == 0) == native, "the step is not warm"
+
+
+# A program that shows what a launcher does that asks only once.
+SHOWN_BY = {
+    "settings": "messages of settings",
+    "listeners": "somebody captures tapes meanwhile",
+    "options-of-kernels": "enable_backward, of all, of a module, of a kernel",
+    "options-of-modules": "enable_backward, of all, of a module, of a kernel",
+    "flags-of-arrays": "requires_grad is switched off and on",
+    "flags-of-captured-arrays": "an array of a graph comes to require a gradient",
+    "gradients-of-captured-arrays": "gradients of arrays of a graph are others",
+    "grids": "more grids than are remembered",
+    "limits": "limits of what threads save",
+    "readiness-of-records": "requires_grad is switched off and on, of a tape that is kept",
+}
+
+
+@pytest.mark.host("native launches")
+@pytest.mark.parametrize("fault", STALE)
+def test_a_launcher_that_asks_once_is_seen(fault: str, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "fault.py").write_text(f"from tests import spoiling\nspoiling.install({fault!r})\n")
+    test = f"{Path(__file__).relative_to(root)}::{test_what_is_remembered_is_not_stale.__name__}"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist",
+         "--override-ini=addopts=", "-o", f"pythonpath={tmp_path}", "-p", "fault", "--rootdir",
+         str(root), "-c", str(root / "pyproject.toml"), f"{test}[{SHOWN_BY[fault]}-native]",
+         f"{test}[{SHOWN_BY[fault]}-python]"],
+        cwd=root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr

@@ -11,6 +11,7 @@ import engine as wp
 from tests.unit.runtime.warm.changes import (
     ONE,
     ZERO,
+    F,
     N,
     Steps,
     X,
@@ -81,6 +82,37 @@ def _() -> Steps:
         yield lambda g=g: [g.y.grad.zero_(), *g.step(), read(g.y.grad)][1:], [*WANT, 3 * ONE]
         g.y.retain_grad = False
         yield lambda g=g: [g.y.grad.zero_(), *g.step(), read(g.y.grad)][1:], [*WANT, ZERO]
+
+
+@wp.kernel
+def product(a: F, b: F, y: F):
+    i = wp.tid()
+    y[i] = a[i] * b[i]
+
+
+@change("an array of a graph comes to require a gradient", native=False)
+def _() -> Steps:
+    for kept in (None, wp.Tape()):
+        a, b, y, one = floats(), floats(3 * X, grad=False), zeros(), floats(ONE, grad=False)
+        with wp.ScopedCapture() as capture:
+            a.grad.zero_()
+            tape = kept or wp.Tape()
+            with tape:
+                wp.launch(product, N, [a, b], [y])
+            tape.backward(grads={y: one})
+            del tape
+
+        def step(a=a, b=b, y=y, graph=capture.graph) -> list[Any]:
+            if b.requires_grad:
+                b.grad.zero_()
+            wp.capture_launch(graph)
+            return [read(y), read(a.grad), read(b.grad) if b.requires_grad else ZERO]
+
+        yield step, [3 * X * X, 3 * X, ZERO]
+        b.requires_grad = True
+        yield step, [3 * X * X, 3 * X, X]
+        b.requires_grad = False
+        yield step, [3 * X * X, 3 * X, ZERO]
 
 
 @change("cotangents of a graph are others", native=False)

@@ -6,8 +6,10 @@ import gc
 import linecache
 from typing import Any
 
+import numpy as np
+
 import engine as wp
-from tests.unit.runtime.warm.changes import ONE, F, N, Steps, X, change, floats, read, zeros
+from tests.unit.runtime.warm.changes import ONE, ZERO, F, N, Steps, X, change, floats, read, zeros
 
 
 def outer(n: int) -> tuple[Any, Any]:
@@ -201,3 +203,97 @@ def _() -> Steps:
         yield step, [2 * X]
         Settings.k = vector[0] = 3.0
         yield step, [3 * X]
+
+
+@wp.kernel
+def generic(x: wp.array(dtype=Any), y: wp.array(dtype=Any), s: Any):
+    i = wp.tid()
+    y[i] = x[i] * s
+
+
+@change("types of a generic kernel", native=False)
+def _() -> Steps:
+    kind: Any = wp.float32
+
+    def step() -> list[Any]:
+        x = wp.array(X, dtype=kind, requires_grad=True)
+        y = wp.zeros(N, dtype=kind, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(generic, N, [x, y, kind(3.0)])
+        tape.backward(grads={y: np.ones(N, x.numpy().dtype)})
+        return [read(y), read(x.grad)]
+
+    for kind in (wp.float32, wp.float64, wp.float16, wp.float32, wp.float64):
+        yield step, [3 * X, 3 * ONE]
+
+
+@wp.kernel
+def beyond(x: F, y: F, at: int):
+    i = wp.tid()
+    y[i + at] = 2.0 * x[i]
+
+
+@change("debugging, once a module is marked as modified")
+def _() -> Steps:
+    """Kernels are watched that are looked at anew; the others stay as they are."""
+    x, room = floats(), zeros(2 * N)
+    y, at = room[:N], 0
+    y = zeros()
+    beyond.forget()
+
+    def step() -> list[Any]:
+        x.grad.zero_()
+        y.zero_()
+        try:
+            with wp.Tape() as tape:
+                wp.launch(beyond, N, [x, y, at])
+        except wp.LaunchError as e:
+            return [e.diagnostics[0].code]
+        tape.backward(grads={y: ONE})
+        return [read(y), read(x.grad)]
+
+    want = [2 * X, 2 * ONE]
+    yield step, want
+    wp.config.mode = "debug"
+    yield step, want
+    beyond.module.mark_modified()
+    yield step, want
+    at = 1
+    yield step, ["E211"]
+    at = 0
+    yield step, want
+    wp.config.mode = "release"
+    beyond.module.mark_modified()
+    yield step, want
+
+
+@change("what operators and optimizers keep", native=False)
+def _() -> Steps:
+    from engine.optim import SGD
+
+    w, target = floats(), floats(ZERO, grad=False)
+    sgd = SGD([w], lr=0.25)
+
+    def step() -> list[Any]:
+        w.assign(X)
+        w.grad.zero_()
+        with wp.Tape() as tape:
+            y = (w - target) * 2.0
+        tape.backward(grads={y: ONE})
+        sgd.step([w.grad])
+        return [read(w)]
+
+    yield step, [X - 0.5]
+    sgd.lr = 1.0
+    yield step, [X - 2]
+    target.assign(X)
+    yield step, [X - 2]
+    w = floats()
+    sgd.set_params([w])
+    yield step, [X - 2]
+    w.grad = zeros(grad=False)
+    yield step, [X - 2]
+    wp.config.enable_backward = False
+    yield step, [X]
+    wp.config.enable_backward = True
+    yield step, [X - 2]

@@ -13,6 +13,7 @@ import engine as wp
 from tests.unit.runtime.warm.changes import (
     ONE,
     ZERO,
+    F,
     Kept,
     N,
     Squares,
@@ -108,6 +109,43 @@ def _() -> Steps:
     for how, want in (("restore", 2 * X), ("present", 14 * ONE), ("warn", 2 * X)):
         wp.config.overwrites = how
         yield grad, [want]
+
+
+@wp.kernel
+def powers(x: F, y: F):
+    i = wp.tid()
+    a = x[i]
+    for _ in range(50):
+        a = 0.5 * (a * a + 1.0)
+    y[i] = a
+
+
+@change("limits of what threads save")
+def _() -> Steps:
+    """A loop of which each iteration is saved, at a fixed point: the gradient is 1.
+
+    Of one thread, since loops of several need Python. Adjoints that save something come to run
+    without it only where that was so from the first one on.
+    """
+    powers.forget()
+    x, y, one = floats([1]), zeros(1), np.float32([1])
+
+    def step() -> list[Any]:
+        x.grad.zero_()
+        with wp.Tape() as tape:
+            wp.launch(powers, 1, [x], [y])
+        try:
+            tape.backward(grads={y: one})
+        except wp.LaunchError as e:
+            return [read(y), e.diagnostics[0].code]
+        return [read(y), read(x.grad)]
+
+    before = wp.config.stack_limit_bytes
+    yield step, [one, one]
+    wp.config.stack_limit_bytes = 16
+    yield step, [one, "E209"]
+    wp.config.stack_limit_bytes = before
+    yield step, [one, one]
 
 
 @change("limits of what is saved and copied")

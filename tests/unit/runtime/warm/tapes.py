@@ -12,6 +12,7 @@ import numpy as np
 import engine as wp
 from tests.unit.runtime.warm.changes import (
     ONE,
+    ZERO,
     F,
     Kept,
     N,
@@ -20,6 +21,7 @@ from tests.unit.runtime.warm.changes import (
     X,
     change,
     floats,
+    halve,
     read,
     scale,
     square,
@@ -118,8 +120,14 @@ def _() -> Steps:
     for p in (Squares(), Kept()):
         yield p.step, [X * X, 2 * X]
         with capturing() as found:
-            yield p.step, [X * X, 2 * X]
-        assert bool(found.tapes) == (type(p) is Squares)
+
+            def counted(p=p, found=found) -> list[Any]:
+                before = found.launches
+                wp.launch(square, N, [p.x], [p.y])
+                return [*p.step(), found.launches - before]
+
+            yield counted, [X * X, 2 * X, 2 if type(p) is Squares else 1]
+        assert len(found.tapes) == (4 if type(p) is Squares else 0)
         yield p.step, [X * X, 2 * X]
 
 
@@ -191,3 +199,139 @@ def _() -> Steps:
     yield step, [2 * X, 2 * ONE, True]
     x.assign(X + 10)
     yield step, [2 * (X + 10), 2 * ONE, False]
+
+
+@change("the list of a tape's records is changed")
+def _() -> Steps:
+    x, y, z = floats(), zeros(), zeros()
+    how: list[str] = []
+
+    def step() -> list[Any]:
+        x.grad.zero_()
+        y.grad.zero_()
+        tape = wp.Tape()
+        with tape:
+            wp.launch(square, N, [x], [y])
+            wp.launch(scale, N, [y, z, 3.0])
+            if "more" in how:
+                wp.launch(scale, N, [x, z, 5.0])
+                x.fill_(1.0)
+        if "more" in how:
+            tape.records.pop()
+            tape.records.pop()
+        if "none" in how:
+            tape.records.clear()
+        if "other" in how:
+            tape.records = tape.records[1:]
+        x.assign(X)
+        tape.backward(grads={z: ONE})
+        return [read(x.grad), read(y.grad)]
+
+    yield step, [6 * X, ZERO]
+    how = ["none"]
+    yield step, [ZERO, ZERO]
+    how = ["other"]
+    yield step, [ZERO, 3 * ONE]
+    how = []
+    yield step, [6 * X, ZERO]
+
+
+@change("functions are recorded between launches")
+def _() -> Steps:
+    x, y, z = floats(), zeros(), zeros()
+    factor: list[float] = []
+
+    def own(tape: Any) -> None:
+        def backward() -> None:
+            y.grad.assign(factor[0] * z.grad.numpy())
+            z.grad.zero_()
+
+        z.assign(factor[0] * y.numpy())
+        tape.record_func(backward, [y, z])
+
+    def step() -> list[Any]:
+        x.grad.zero_()
+        with wp.Tape() as tape:
+            wp.launch(square, N, [x], [y])
+            if factor:
+                own(tape)
+            else:
+                wp.launch(scale, N, [y, z, 2.0])
+        tape.backward(grads={z: ONE})
+        return [read(z), read(x.grad)]
+
+    yield step, [2 * X * X, 4 * X]
+    factor = [3.0]
+    yield step, [3 * X * X, 6 * X]
+    factor = [5.0]
+    yield step, [5 * X * X, 10 * X]
+    factor = []
+    yield step, [2 * X * X, 4 * X]
+
+
+@change("launches that no tape is to record")
+def _() -> Steps:
+    x, y, z = floats(), zeros(), zeros()
+    record = True
+
+    def step() -> list[Any]:
+        x.grad.zero_()
+        with wp.Tape() as tape:
+            wp.launch(square, N, [x], [y], record_tape=record)
+            wp.launch(scale, N, [y, z, 2.0])
+        tape.backward(grads={z: ONE})
+        y.grad.zero_()
+        return [read(z), read(x.grad)]
+
+    yield step, [2 * X * X, 4 * X]
+    record = False
+    yield step, [2 * X * X, ZERO]
+    record = True
+    yield step, [2 * X * X, 4 * X]
+
+
+@change("several tapes, of which each goes on from another")
+def _() -> Steps:
+    x, y, z = floats(), zeros(), zeros()
+    late: list[bool] = []
+
+    def step() -> list[Any]:
+        x.grad.zero_()
+        with wp.Tape() as first:
+            wp.launch(square, N, [x], [y])
+        with wp.Tape() as second:
+            wp.launch(scale, N, [y, z, 2.0])
+        if late:
+            with first:
+                wp.launch(halve, N, [y])
+        second.backward(grads={z: ONE})
+        first.backward()
+        return [read(z), read(x.grad)]
+
+    yield step, [2 * X * X, 4 * X]
+    late.append(True)  # y is halved once more, after it was read
+    yield step, [2 * X * X, 2 * X]
+    late.clear()
+    yield step, [2 * X * X, 4 * X]
+
+
+@change("a device is there for a while", native=False)
+def _() -> Steps:
+    from tests.backend.cuda.emulated import emulated
+
+    for p in (Squares(), Kept()):
+        yield p.step, [X * X, 2 * X]
+        with emulated() as (gpu, *_):
+
+            def there(gpu=gpu) -> list[Any]:
+                x = wp.array(X, dtype=float, device=gpu, requires_grad=True)
+                y = wp.zeros(N, dtype=float, device=gpu, requires_grad=True)
+                with wp.Tape() as tape:
+                    wp.launch(square, N, [x], [y], device=gpu)
+                tape.backward(grads={y: ONE})
+                return [y.numpy(), x.grad.numpy()]
+
+            yield p.step, [X * X, 2 * X]
+            yield there, [X * X, 2 * X]
+            yield p.step, [X * X, 2 * X]
+        yield p.step, [X * X, 2 * X]
