@@ -21,6 +21,7 @@ from engine.frontend.operands.operand import (
     Bad,
     Choice,
     Known,
+    LiteralTable,
     Operand,
     Several,
     Struct,
@@ -28,6 +29,7 @@ from engine.frontend.operands.operand import (
     View,
     is_scalar,
     literal,
+    look_up,
     number,
 )
 from engine.ir.nodes import Atom, Let, Load, Var
@@ -72,7 +74,7 @@ def set_name(
         t = cx.types[name]
     elif isinstance(got, Value) and t is None and got.weak and got.type == FLOAT32:
         cx.open.add(name)
-    if isinstance(got, Value) and t is not None and not (got.weak and name in cx.open):
+    if isinstance(got, Value) and t is not None and not _stays_literal(cx, name, got):
         atom = coerce(cx, value, got, t, f"`{name}`", "E105", _retype_help(cx, name, got.type, t))
         if atom is None:
             return
@@ -93,12 +95,20 @@ def set_name(
     cx.b.set(var, one.atom)
 
 
+def _stays_literal(cx: Context, name: str, got: Value) -> bool:
+    """Whether a name goes on to have literals of floats alone, with this value too."""
+    return got.weak and name in cx.open and got.type == FLOAT32
+
+
 def _of_open(cx: Context, target: ast.Name, got: Value) -> Value:
     """A further value of a name that had literals of floats alone, which may fix its type."""
     name = target.id
-    n = number(got)
-    if got.weak and isinstance(n, int) and not got.truncated:
-        return literal(float(n))
+    if got.weak and is_scalar(got.type, "iu") and not got.truncated:
+        if got.table is None:
+            return literal(float(number(got) or 0))
+        items = tuple(literal(float(number(v) or 0)) for v in got.table.items)
+        table = LiteralTable(got.table.axes, items)
+        return Value(look_up(cx.b, table, table.constants), True, table=table)
     if not got.weak and is_scalar(got.type, "f"):
         if name in cx.vars:
             cx.ask(target, got.type)

@@ -28,6 +28,10 @@ BODIES = {
     "other branch": "if n > 9:\n        s = 0.1\n    else:\n        s = a[0]\n    y[0] = s * a[1]",
     "stored": "s = 0.1\n    if n > 2:\n        s = 0.3\n    y[0] = s",
     "whole number": "s = 0.1\n    if n > 2:\n        s = 2\n    y[0] = s",
+    "chosen whole number": "s = 0.1\n    if n > 2:\n        s = (2, 5)[n - 2]\n    y[0] = s * a[1]",
+    "chosen whole number of one name": "s = 0.1\n    y[0] = s\n    s = (2, 5)[n - 2]\n"
+                                       "    y[0] = s * a[1]",
+    "several values in a row": "s = 0.1\n    y[0] = a[0] * s\n    s = a[1]\n    y[0] += s",
     "argument": "s = 0.1\n    if n > 2:\n        s = 0.3\n    y[0] = same(s)",
     "choice": "s = 0.1\n    if n > 2:\n        s = 0.3\n    y[0] = s if n > 1 else a[0]",
     "two names": "s, t = 0.1, 0.3\n    for j in range(n):\n        s, t = t, s + a[j]\n"
