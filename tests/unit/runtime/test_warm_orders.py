@@ -150,7 +150,7 @@ def test_changes_in_any_order(
     part: int, native: bool, graph: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = dict(vars(wp.config))
-    for seed in range(25 * part, 25 * part + 25):
+    for seed in range(10 * part, 10 * part + 10):
         with way(monkeypatch, "native" if native else True), ExitStack() as stack:
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter("ignore")
