@@ -8,6 +8,7 @@ restores just the numbers that such writes changed: all else is read as it is at
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import is_
 from typing import TYPE_CHECKING
 
 from engine import config
@@ -58,6 +59,7 @@ class Overwrites:
     __slots__ = (
         "_found",
         "_known_origins",
+        "_listed",
         "_missed",
         "_read",
         "_scanned",
@@ -78,6 +80,8 @@ class Overwrites:
         self._missed = False
         self._found: tuple[tuple[int, int], Needed] | None = None
         self._known_origins: Origins | None = None
+        # The records as they were last seen: changes know them by their numbers.
+        self._listed: Sequence[Record] = ()
         self._warned: frozenset[tuple[int, int, int]] = _NOTHING
         # Memory that the first records wrote, and how many these are.
         self._written: set[Storage] | None = None
@@ -188,6 +192,7 @@ class Overwrites:
 
     def left(self, records: Sequence[Record]) -> None:
         """To be called when the tape stops recording."""
+        self._listed = records
         if self.changes or (self.journaled and not self._missed and _journals(records)):
             self._origins.scan(records, self.changes)
             self._origins.leave()
@@ -221,8 +226,9 @@ class Overwrites:
         if mode() == "present":
             return {}
         journals = [] if self._missed or not self.journaled else _journals(records)
-        if not (self.changes or self._missed or journals):
+        if not records or not (self.changes or self._missed or journals):
             return {}
+        self._look(records)
         out: dict[int, list[Restoration]] = {}
         for number, all_of_it in self._replaced(records).items():
             reads = records[number].reads()
@@ -246,6 +252,23 @@ class Overwrites:
         if self.mixed is not None:
             log_warning(self.mixed)
         return out
+
+    def _look(self, records: Sequence[Record]) -> None:
+        """Raises TapeError (E401) where what was overwritten is not known for these records."""
+        known, self._listed = self._listed, records
+        if len(known) <= len(records) and all(map(is_, known, records)):
+            if all(c.loose or _is_by(records, c) for c in self.changes):
+                return
+        self._found = None
+        if self.changes:
+            self._listed = known
+            raise TapeError(
+                Diagnostic(
+                    "E401", "the list of the tape's records was changed: what its operations "
+                    "overwrote is known by their places there", call_span(),
+                    help="record on another tape, or `reset` this one and record again",
+                )
+            )  # fmt: skip
 
     def _replaced(self, records: Sequence[Record]) -> Needed:
         key = (len(records), len(self.changes))
@@ -280,6 +303,11 @@ def _all_writes(records: Sequence[Record]) -> list[Change]:
     return [
         Change(k, a, r.name, r._site) for k, r in enumerate(records) for a in r.written if a.size
     ]
+
+
+def _is_by(records: Sequence[Record], c: Change) -> bool:
+    """Whether the record of a change is where it was."""
+    return c.position < len(records) and any(a is c.dest for a in records[c.position].written)
 
 
 def _journals(records: Sequence[Record]) -> list[int]:

@@ -330,8 +330,9 @@ class Tape(ReplayedTape):
         but gradients has changed after it.
 
         Raises TapeError E402 for a loss or cotangent that does not fit, E401 where
-        requires_grad came too late, or saved contents are lost, E408 where `config.overwrites`
-        is "error" and a value that is needed was overwritten; CompilerError where an adjoint
+        requires_grad came too late, saved contents are lost, or records were taken from `records`
+        where some overwrite what others read, E408 where `config.overwrites` is "error" and a
+        value that is needed was overwritten; CompilerError where an adjoint
         does not compile; LaunchError E209 where memory runs out, E206 where it is read-only.
         """
         if loss is not None:

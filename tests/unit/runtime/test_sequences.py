@@ -73,8 +73,8 @@ class Counted:
 
 def test_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "LEAST", 400_000)  # also under --parts
-    with way(monkeypatch, "native"):
-        count = Counted(monkeypatch)
+    with way(monkeypatch, "native") as m:
+        count = Counted(m)
         p = rollout("arrays")(7)
         for k in range(4):
             for graph in p.graphs:
@@ -104,8 +104,8 @@ def test_it_is_made_later(monkeypatch: pytest.MonkeyPatch) -> None:
         p = training(5)
         for _ in range(30):
             wp.capture_launch(p.graphs[0])
-    with way(monkeypatch, "native"):
-        count = Counted(monkeypatch)
+    with way(monkeypatch, "native") as m:
+        count = Counted(m)
         for _ in range(3):
             wp.capture_launch(p.graphs[0])
         assert count.taken()[:2] == [2, 1]  # each adds to the loss
@@ -411,8 +411,8 @@ def test_a_first_run_that_ends_early(taped: bool, monkeypatch: pytest.MonkeyPatc
     def new(x: F):
         x[0] = 7.0
 
-    with way(monkeypatch, "native"):
-        count = Counted(monkeypatch)
+    with way(monkeypatch, "native") as m:
+        count = Counted(m)
         x, y, tape = wp.full(1, 4.0, dtype=float), wp.zeros(1, dtype=float), wp.Tape()
         with wp.ScopedCapture() as capture:
             if taped:

@@ -83,11 +83,11 @@ def alone() -> Iterator[None]:
 
 
 @contextmanager
-def way(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[None]:
+def way(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[pytest.MonkeyPatch]:
     """All launches of a block in the short way (or without Python: "native"), or none.
 
     Devices that other tests registered are not there meanwhile: beside them nothing goes without
-    Python.
+    Python. Gives what has changed all that, for others to change it, too, as long as it lasts.
     """
     with monkeypatch.context() as m, alone():
         m.setattr(wp.config, "native_after", 0 if short == "native" else -1)
@@ -104,7 +104,7 @@ def way(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[None]:
             m.setattr(Executable, "brief", lambda self, dim, args: None)
             m.setattr(Plan, "pack", lambda self, args: None)
             m.setattr(LaunchRecord, "is_ready", lambda self: False)
-        yield
+        yield m
 
 
 def native() -> Any:

@@ -254,12 +254,12 @@ def iteration(x: Any, y: Any) -> Any:
 def test_all_of_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "LEAST", 400_000)  # also under --parts
     x, y = made(4), made(4)
-    with way(monkeypatch, "native"):
+    with way(monkeypatch, "native") as m:
         for kernel in (scale, total):  # other tests may have begun to count their launches
             kernel.forget()
         for _ in range(5):
             iteration(x, y)
-        counts = Counted(monkeypatch)
+        counts = Counted(m)
         tape = iteration(x, y)
         wp.launch(scale, 4, [x, y, 1.0])
         tape.backward(grads={y: x})

@@ -119,8 +119,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 @pytest.mark.host("native launches")
 def test_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "LEAST", 400_000)
-    with way(monkeypatch, "native"):
-        came = counted(monkeypatch)
+    with way(monkeypatch, "native") as m:
+        came = counted(m)
         tape, loss, arrays = chain(5)
         for _ in range(3):
             tape.backward(loss)

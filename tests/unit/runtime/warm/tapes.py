@@ -204,7 +204,7 @@ def _() -> Steps:
 @change("the list of a tape's records is changed")
 def _() -> Steps:
     x, y, z = floats(), zeros(), zeros()
-    how: list[str] = []
+    how = ""
 
     def step() -> list[Any]:
         x.grad.zero_()
@@ -213,27 +213,68 @@ def _() -> Steps:
         with tape:
             wp.launch(square, N, [x], [y])
             wp.launch(scale, N, [y, z, 3.0])
-            if "more" in how:
-                wp.launch(scale, N, [x, z, 5.0])
-                x.fill_(1.0)
-        if "more" in how:
-            tape.records.pop()
-            tape.records.pop()
-        if "none" in how:
+        if how == "none":
             tape.records.clear()
-        if "other" in how:
+        if how == "others":
             tape.records = tape.records[1:]
-        x.assign(X)
+        if how == "fewer":
+            tape.records.pop(0)
         tape.backward(grads={z: ONE})
         return [read(x.grad), read(y.grad)]
 
     yield step, [6 * X, ZERO]
-    how = ["none"]
-    yield step, [ZERO, ZERO]
-    how = ["other"]
-    yield step, [ZERO, 3 * ONE]
-    how = []
-    yield step, [6 * X, ZERO]
+    for how, want in (
+        ("none", [ZERO, ZERO]), ("others", [ZERO, 3 * ONE]), ("fewer", [ZERO, 3 * ONE]),
+        ("", [6 * X, ZERO]),
+    ):  # fmt: skip
+        yield step, want
+
+
+@change("the list of records is changed, of a tape that overwrites what it read")
+def _() -> Steps:
+    """Which records read that is known by their numbers, so none may go, or come before others."""
+    x, y, z = floats(), zeros(), zeros()
+    how: Any = None
+
+    def step() -> list[Any]:
+        x.assign(X)
+        x.grad.zero_()
+        y.grad.zero_()
+        tape = wp.Tape()
+        with tape:
+            wp.launch(scale, N, [y, z, 3.0])
+            wp.launch(square, N, [x], [y])
+            if how is not None:
+                wp.launch(halve, N, [x])
+        if how is not None:
+            tape.backward(grads={y: ONE})
+            x.grad.zero_()
+            how(tape)
+        try:
+            tape.backward(grads={y: ONE})
+        except wp.TapeError as e:
+            return [e.diagnostics[0].code]
+        return [read(x.grad)]
+
+    def again(tape: Any) -> None:
+        tape.records.pop(0)
+        with tape:
+            wp.launch(scale, N, [y, z, 3.0])
+
+    def more(tape: Any) -> None:
+        with tape:
+            wp.launch(scale, N, [z, z, 1.0])
+
+    yield step, [2 * X]
+    refused: list[Any] = ["E401"]
+    for how, want in (
+        (lambda tape: None, [2 * X]), (lambda tape: tape.records.pop(0), refused),
+        (lambda tape: tape.records.pop(), refused), (again, refused), (more, [2 * X]),
+        (lambda tape: tape.records.reverse(), refused), (lambda tape: tape.records.clear(), [ZERO]),
+    ):  # fmt: skip
+        yield step, want
+    how = None
+    yield step, [2 * X]
 
 
 @change("functions are recorded between launches")
