@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -153,16 +154,22 @@ def test_what_a_function_raises_is_an_error_of_the_program():
         jax.block_until_ready(wp.jax_callable(writes)(ones()))
 
 
-def test_ctrl_c_in_a_function():
+def test_ctrl_c_in_a_function(restored_sigint):
     def interrupted(x: wp.array(dtype=float), y: wp.array(dtype=float)):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):  # after JAX's own error, if that is first
-        for _ in range(5):  # Python drops one that comes in a callback of the collector
-            with contextlib.suppress(*FAILED):
-                jax.block_until_ready(wp.jax_callable(interrupted)(ones()))
-            for _ in range(150):  # until it comes, however busy the machine is
-                time.sleep(0.1)
+        with contextlib.suppress(*FAILED):
+            jax.block_until_ready(wp.jax_callable(interrupted)(ones()))
+        for _ in range(600):  # until it comes, however busy the machine is
+            time.sleep(0.1)
+
+
+@pytest.fixture
+def restored_sigint():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_jax_is_missing(monkeypatch):

@@ -21,16 +21,13 @@ from engine.frontend.operands.operand import (
     Bad,
     Choice,
     Known,
-    LiteralTable,
     Operand,
     Several,
     Struct,
     Value,
     View,
+    float_literal,
     is_scalar,
-    literal,
-    look_up,
-    number,
 )
 from engine.ir.nodes import Atom, Let, Load, Var
 from engine.lang.types import FLOAT32, ArrayType, MatrixType, ScalarType, Type, VectorType
@@ -70,7 +67,7 @@ def set_name(
         mismatch(cx, value, f"`{name}`", user_type(t), got.type, "E105")
         return
     if isinstance(got, Value) and name in cx.open:
-        got = _of_open(cx, target, got)
+        got = _of_open(cx, target, value, got)
         t = cx.types[name]
     elif isinstance(got, Value) and t is None and got.weak and got.type == FLOAT32:
         cx.open.add(name)
@@ -100,16 +97,21 @@ def _stays_literal(cx: Context, name: str, got: Value) -> bool:
     return got.weak and name in cx.open and got.type == FLOAT32
 
 
-def _of_open(cx: Context, target: ast.Name, got: Value) -> Value:
+def _of_literals(cx: Context, value: ast.AST) -> bool:
+    """Whether nothing but names that literals have started is read in an expression."""
+    names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+    return all(name in cx.open for name in names if name in cx.bound or name in cx.types)
+
+
+def _of_open(cx: Context, target: ast.Name, value: ast.AST, got: Value) -> Value:
     """A further value of a name that had literals of floats alone, which may fix its type."""
     name = target.id
     if got.weak and is_scalar(got.type, "iu") and not got.truncated:
-        if got.table is None:
-            return literal(float(number(got) or 0))
-        items = tuple(literal(float(number(v) or 0)) for v in got.table.items)
-        table = LiteralTable(got.table.axes, items)
-        return Value(look_up(cx.b, table, table.constants), True, table=table)
+        return float_literal(cx.b, got)
     if not got.weak and is_scalar(got.type, "f"):
+        if got.type == FLOAT32 and not _of_literals(cx, value):  # whatever a cast asks
+            cx.open.discard(name)
+            cx.asked.pop(name, None)
         if name in cx.vars:
             cx.ask(target, got.type)
         else:

@@ -164,6 +164,8 @@ def _cast(cx: Context, node: ast.Call, values: list[Value], t: ScalarType) -> Op
         return Value(known)
     if v.type == t:
         return Value(v.atom)
+    if isinstance(node.args[0], ast.Name):
+        cx.ask(node.args[0], t)  # what literals have started is not to be rounded first
     if v.table is not None:  # what the numbers themselves become
         items = [_converted(item, t) for item in v.table.items]
         fitted = [item for item in items if item is not None]

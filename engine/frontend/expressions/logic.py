@@ -33,6 +33,8 @@ from engine.frontend.operands.operand import (
     Struct,
     Value,
     View,
+    float_literal,
+    is_scalar,
     literal,
     number,
     place_in,
@@ -241,8 +243,14 @@ def lower_where(cx: Context, node: ast.Call, name: str) -> Operand:
     known = number(cond)
     if known is not None:
         arm = arms[0 if known else 1]
-        return arm if arm.type == got.type else got
+        return arm if arm.type == got.type else _like(cx, arm, got)
     return _chosen(cx, node, got, cond, arms)
+
+
+def _like(cx: Context, arm: Value, got: Value) -> Value:
+    """A literal beside one of another type: of floats where one of them is."""
+    floats = is_scalar(got.type, "f") and is_scalar(arm.type, "iu") and not arm.truncated
+    return float_literal(cx.b, arm) if floats else got
 
 
 def _where_array(cx: Context, node: ast.Call, found: Sequence[Operand]) -> Operand:

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
+import numpy as np
+
 from engine.classes import dataclass
 from engine.ir.builder import Builder, const
 from engine.ir.nodes import Atom, Const
+from engine.lang.scalars import SCALAR_CLASSES
 from engine.lang.structs import ElementType, StructType, UserType
 from engine.lang.types import (
     BOOL,
@@ -193,11 +196,26 @@ def literal(value: bool | int | float) -> Value:
 
 
 def number(value: Value) -> bool | int | float | None:
-    """The number of a scalar constant; None for anything else."""
+    """The number of a scalar constant; None for anything else.
+
+    One that has a type is rounded to it; a literal has none yet.
+    """
     atom = value.atom
-    if isinstance(atom, Const) and isinstance(atom.value, (bool, int, float)):
+    if not isinstance(atom, Const) or not isinstance(atom.value, (bool, int, float)):
+        return None
+    if value.weak or not isinstance(atom.value, float) or not is_scalar(atom.type, "f"):
         return atom.value
-    return None
+    with np.errstate(over="ignore"):
+        return float(SCALAR_CLASSES[atom.type](atom.value))  # type: ignore[index]
+
+
+def float_literal(b: Builder, value: Value) -> Value:
+    """The literal of a float that a literal of whole numbers stands for."""
+    if value.table is None:
+        return literal(float(number(value) or 0))
+    items = tuple(literal(float(number(v) or 0)) for v in value.table.items)
+    table = LiteralTable(value.table.axes, items)
+    return Value(look_up(b, table, table.constants), True, table=table)
 
 
 def fits(n: int, t: ScalarType) -> bool:

@@ -63,7 +63,7 @@ def _counted(cx: Context, node: ast.Call) -> list[Operand] | Bad | None:
     """The items of `enumerate(items, start)`, each with its number."""
     words = {w.arg: w.value for w in node.keywords}
     given = [*node.args[1:], *(words[w] for w in ("start",) if w in words)]
-    if not node.args or len(given) > 1 or set(words) > {"start"}:
+    if not node.args or len(given) > 1 or not set(words) <= {"start"}:
         return cx.error("E109", node, "`enumerate` takes the items, and a number to start with",
                         "write `enumerate(items)` or `enumerate(items, 1)`")  # fmt: skip
     first = cx.value(given[0]) if given else literal(0)

@@ -132,21 +132,65 @@ def test_one_name_has_one_type() -> None:
 
     x = wp.zeros(3, dtype=wp.float64)
     z = wp.zeros(3, dtype=float)
-    with pytest.raises(wp.KernelError, match=r"`s` has type float64|cannot combine float64"):
+    with pytest.raises(wp.KernelError, match="cannot combine float32 and float64"):
         wp.launch(both, dim=1, inputs=[x, z, z])
 
 
-def test_what_is_asked_of_nothing_else_is_float32() -> None:
+def test_a_cast_asks_for_its_type() -> None:
     @wp.kernel
-    def plain(y: wp.array(dtype=wp.float64)):
+    def plain(n: int, y: wp.array(dtype=wp.float64)):
         s = 0.1
-        for _ in range(3):
+        for _ in range(n):
             s = s + 0.2
         y[0] = wp.float64(s)
+        t = 0.1
+        rounds = 0
+        while t < 1.0:
+            t += 0.1
+            rounds += 1
+        y[1] = wp.float64(t)
+        y[2] = wp.float64(rounds)
 
-    y = wp.zeros(1, dtype=wp.float64)
-    wp.launch(plain, dim=1, inputs=[y])
-    s = np.float32(0.1)
+    y = wp.zeros(3, dtype=wp.float64)
+    wp.launch(plain, dim=1, inputs=[3, y])
+    s, t, rounds = 0.1, 0.1, 0
     for _ in range(3):
-        s = s + np.float32(0.2)
-    assert y.numpy()[0] == np.float64(s)
+        s = s + 0.2
+    while t < 1.0:
+        t += 0.1
+        rounds += 1
+    assert y.numpy().tolist() == [s, t, rounds]
+
+
+def test_a_cast_of_what_is_float32_asks_nothing() -> None:
+    """A name that a float32 value is given is float32, also before that."""
+
+    @wp.kernel
+    def mixed(x: wp.array(dtype=float), y: wp.array(dtype=wp.float64)):
+        s = 0.1
+        for i in range(x.shape[0]):
+            y[i] = wp.float64(s)
+            s = x[i]
+
+    x, y = wp.array([0.2, 0.3], dtype=float), wp.zeros(2, dtype=wp.float64)
+    wp.launch(mixed, dim=1, inputs=[x, y])
+    assert y.numpy().tolist() == [float(np.float32(0.1)), float(np.float32(0.2))]
+
+
+def test_typed_constants_are_rounded_to_their_type() -> None:
+    @wp.kernel
+    def typed(y: wp.array(dtype=wp.float64)):
+        v = wp.vec3(0.1, 0.2, 0.3)
+        y[0] = wp.float64(v[0])
+        y[1] = wp.float64(wp.float16(0.1))
+        y[2] = wp.float64(wp.float16(70000.0))
+        y[3] = wp.float64(wp.int32(wp.float32(16777217.0)))
+        b: wp.float32 = 0.1
+        y[4] = wp.float64(b)
+        y[5] = wp.float64(wp.where(False, 0.1, 16777217))
+
+    y = wp.zeros(6, dtype=wp.float64)
+    wp.launch(typed, dim=1, inputs=[y])
+    one = float(np.float32(0.1))
+    want = [one, float(np.float16(0.1)), np.inf, 16777216.0, one, 16777217.0]
+    assert y.numpy().tolist() == want
