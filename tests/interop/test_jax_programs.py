@@ -154,7 +154,9 @@ def test_what_a_function_raises_is_an_error_of_the_program():
         jax.block_until_ready(wp.jax_callable(writes)(ones()))
 
 
-def test_ctrl_c_in_a_function(restored_sigint):
+def test_ctrl_c_in_a_function():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
+
     def interrupted(x: wp.array(dtype=float), y: wp.array(dtype=float)):
         raise KeyboardInterrupt
 
@@ -163,12 +165,6 @@ def test_ctrl_c_in_a_function(restored_sigint):
             jax.block_until_ready(wp.jax_callable(interrupted)(ones()))
         for _ in range(600):  # until it comes, however busy the machine is
             time.sleep(0.1)
-
-
-@pytest.fixture
-def restored_sigint():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
-    yield
     signal.signal(signal.SIGINT, before)
 
 

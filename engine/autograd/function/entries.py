@@ -58,7 +58,8 @@ def _columns(function: ComparedFunction, v: Variable) -> dict[int, Slope]:
     for part, a in function.input_leaves(v):
         typical = typical_size(a)
         for f, col in enumerate(part.index().tolist()):
-            if not 0 < function.max_inputs <= col:
+            # What is no number has no derivative.
+            if not 0 < function.max_inputs <= col and np.isfinite(scalar_at(a, f)):
                 out[col] = slope_by(function.displaced, a, f, typical, function.tolerance.eps)
     return dict(sorted(out.items()))
 

@@ -82,8 +82,11 @@ class TapeEvaluation:
 
     @property
     def given(self) -> bool:
-        """Whether all that comes from outside is finite."""
-        return all(np.isfinite(start[where]).all() for _, start, where in self._leaves)
+        """Whether all that comes from outside is finite, also what requires no gradient."""
+        start = self.replay.start
+        read = [start.view(p) for s in self.replay.operations for p in s.reads if p.float]
+        known = [start[where] for _, start, where in self._leaves]
+        return all(np.isfinite(x).all() for x in (*known, *read))
 
     # ---- directions
 

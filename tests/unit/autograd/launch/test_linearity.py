@@ -94,6 +94,84 @@ def test_what_drops_or_clips_cotangents_fails(change: Any, n: int, seed: int) ->
     )
 
 
+@wp.func
+def not_beyond_10(g: float):
+    return wp.where(g > 10.0, 0.0, g)
+
+
+@wp.func
+def at_most_a_million(g: float):
+    return wp.min(g, 1.0e6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("change", [not_beyond_10, at_most_a_million, clipped_at_100])
+def test_one_output_is_asked_with_large_cotangents_of_both_signs(change: Any, seed: int) -> None:
+    @wp.func
+    def square(x: float):
+        return x * x
+
+    @wp.func_grad(square)
+    def adj_square(x: float, adj_ret: float):
+        wp.adjoint[x] += 2.0 * x * change(adj_ret)
+
+    @wp.kernel(module="unique")
+    def total(x: F, out: F):
+        wp.atomic_add(out, 0, square(x[wp.tid()]))
+
+    x, out = (wp.array(values(n), dtype=float, requires_grad=True) for n in (4, 1))
+    with wp.Tape() as tape:
+        wp.launch(total, 4, inputs=[x], outputs=[out])
+    (launch,) = check_tape(tape, seed=seed, end_to_end=False).launches
+    assert [p.verdict for p in launch.pairs if p.input == "x"] == ["fail"]
+
+
+def two_results(kind: str) -> Any:
+    """A function of two results, whose adjoint is right for one cotangent at a time alone."""
+    both_matter = kind == "right"
+
+    @wp.func
+    def both(x: float):
+        return x * x, x * x * x
+
+    @wp.func_grad(both)
+    def adj_both(x: float, first: float, second: float):
+        wp.adjoint[x] += 2.0 * x * first
+        if wp.static(both_matter) or first == 0.0:
+            wp.adjoint[x] += 3.0 * x * x * second
+
+    return both
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", ["right", "wrong"])
+def test_zero_cotangents_beside_others(kind: str, seed: int) -> None:
+    both = two_results(kind)
+
+    @wp.kernel(module="unique")
+    def beside(x: F, y: F):
+        i = wp.tid()
+        a, b = both(x[i])
+        y[2 * i] = a
+        y[2 * i + 1] = b
+
+    @wp.kernel(module="unique")
+    def apart(x: F, y: F, z: F):
+        i = wp.tid()
+        a, b = both(x[i])
+        y[i] = a
+        z[i] = b
+
+    x = wp.array(values(3), dtype=float, requires_grad=True)
+    y, z, long = (wp.zeros(n, dtype=float, requires_grad=True) for n in (3, 3, 6))
+    for kernel, outputs in ((beside, [long]), (apart, [y, z])):
+        with wp.Tape() as tape:
+            wp.launch(kernel, 3, inputs=[x], outputs=outputs)
+        (launch,) = check_tape(tape, seed=seed, end_to_end=False).launches
+        want = "pass" if kind == "right" else "fail"
+        assert {p.verdict for p in launch.pairs} == {want}, kernel.key
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_right_one_passes(seed: int) -> None:
     x = wp.array(values(20), dtype=float, requires_grad=True)

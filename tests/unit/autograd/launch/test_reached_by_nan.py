@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.autograd import check_tape
+from engine.autograd import check_tape, gradcheck
 
 F: Any = wp.array(dtype=float)
 N = 9
@@ -109,3 +109,38 @@ def test_a_pole_of_the_launch_is_told_beside_them(bad: float) -> None:
     assert verdicts(roots, N, x)["x", "y"] == "nan"
     x[0] = 0.5
     assert verdicts(roots, N, x)["x", "y"] == "pass"
+
+
+@wp.kernel
+def scaled(x: F, w: F, y: F):
+    i = wp.tid()
+    y[i] = x[i] * w[i]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_tape_that_reads_such_constants_is_not_judged(bad: float) -> None:
+    x = wp.array([1.0, -2.0, 3.0], dtype=float, requires_grad=True)
+    w, y = wp.array([2.0, bad, 1.0], dtype=float), wp.zeros(3, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(scaled, 3, inputs=[x, w], outputs=[y])
+    result = check_tape(tape)
+    assert result.whole is not None and result.whole.verdict == "inconclusive"
+    assert [p.verdict for p in result.launches[0].pairs] == ["pass"]
+
+
+@wp.kernel
+def guarded(x: F, y: F):
+    i = wp.tid()
+    if wp.isfinite(x[i]):
+        wp.atomic_add(y, 0, x[i] * x[i])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_functions_of_guarded_values(bad: float) -> None:
+    def function(x: Any) -> Any:
+        y = wp.zeros(1, dtype=float, requires_grad=True)
+        wp.launch(guarded, x.shape, inputs=[x], outputs=[y])
+        return y
+
+    x = wp.array([1.0, bad, 3.0, 4.0], dtype=float, requires_grad=True)
+    assert gradcheck(function, inputs=[x], show_summary=False)
