@@ -17,12 +17,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from adtool.executors.base import INTERRUPTED
 from adtool.exits import ToolError
 from adtool.job import Job, Keep, Running
 from adtool.keeping import FOLDER
 from engine.classes import dataclass
 
 if TYPE_CHECKING:
+    from adtool.report import Failure
     from adtool.session import Session
     from engine.autograd import Given, PassNotes
 
@@ -76,6 +78,13 @@ class _Failed(Exception):
     """A run came to no end."""
 
 
+class _Interrupted(Exception):
+    """The user interrupted a run, and wants no other."""
+
+    def __init__(self, failure: Failure) -> None:
+        self.failure = failure
+
+
 def compared(session: Session, job: Job, keep: Keep | None, deadline: float | None) -> Session:
     """The session with what unwatched runs of its target say of its backward passes.
 
@@ -92,6 +101,8 @@ def compared(session: Session, job: Job, keep: Keep | None, deadline: float | No
         found = _compare(watched, run("native"), run)
     except _Failed as failed:
         found = AsRun("failed", why=str(failed))
+    except _Interrupted as interrupted:
+        return replace(session, failure=interrupted.failure)
     if found.kind in ("engine", "bounds"):
         found = replace(found, capture=_kept(session, keep))
     return replace(session, as_run=found)
@@ -120,6 +131,8 @@ class _Runs:
             done = run_session(job, timeout=limit, silent=True)
         except ToolError as error:
             raise _Failed(error.message) from None
+        if done.failure is not None and done.failure.kind == INTERRUPTED:
+            raise _Interrupted(done.failure)
         if done.failure is not None or done.passes is None:
             raise _Failed("it failed" if done.failure is None else done.failure.message)
         return done.passes

@@ -6,6 +6,9 @@ That is: values that go through the host while a tape records, and functions tha
 
 from __future__ import annotations
 
+import os
+import select
+import stat
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -50,17 +53,37 @@ def settled(session: Session, job: Job, deadline: float | None) -> Session:
     return replace(session, tapes=tuple(out[t.tape] for t in session.tapes))
 
 
-def is_compared(session: Session, job: Job) -> bool:
+def is_compared(session: Session, job: Job, deadline: float | None, input_: bool) -> bool:
     """Whether the target is run again unwatched, for `adtool.as_run` to compare it with.
 
     By default it is if it is short, and if compiled code would take launches of it over: launch by
-    launch, the runs do the same.
+    launch, the runs do the same. Not where it had an input, which another run has not.
+
+    deadline: of `time.monotonic`, after which no run starts. input_: see `has_input`.
     """
     wanted, passes = job.options.as_run, session.passes
     if wanted is not None or passes is None:
         return bool(wanted)
-    after = config.native_after
-    return session.script_seconds <= SHORT and 0 <= after < passes.launches
+    after, seconds = config.native_after, session.script_seconds
+    late = deadline is not None and time.monotonic() + 2.0 * seconds > deadline
+    return seconds <= SHORT and 0 <= after < passes.launches and not late and not input_
+
+
+def has_input() -> bool:
+    """Whether a child may read something from standard input: a file, or what others write."""
+    try:
+        kind = os.fstat(0).st_mode
+        if stat.S_ISREG(kind):
+            return True
+        if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)):
+            return False
+        asked = select.poll()
+        asked.register(0, select.POLLIN)
+        found = asked.poll(0)
+    except (OSError, ValueError, AttributeError):  # closed, or no such call
+        return False
+    # Without data, and with nobody there to write any, it is at its end.
+    return not found or bool(found[0][1] & select.POLLIN)
 
 
 def settled_in_process(session: Session) -> Session:

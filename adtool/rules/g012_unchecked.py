@@ -128,7 +128,8 @@ class Unchecked(Rule):
                 "make the script's data smaller for the check",
             ),
         }[found.kind]
-        note = found.kind in ("unsteady", "rounding", "part")
+        asked = session.options.as_run
+        note = not asked or found.kind in ("unsteady", "rounding", "part")
         yield self.finding(
             message, help, span=None, tape=-1, launch=-1, severity="note" if note else "warning"
         )

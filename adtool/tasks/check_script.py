@@ -13,6 +13,7 @@ from adtool.job import Job, Keep
 from adtool.keeping import keeping
 from adtool.overlay import told
 from adtool.report import Failure, Report, Severity
+from adtool.reruns import has_input, is_compared
 from adtool.session import Session, run_session
 from adtool.suppressions import Choice
 from engine.classes import dataclass
@@ -61,7 +62,7 @@ class CheckScript:
             return self._run(desk, keep)
 
     def _run(self, desk: Desk, keep: Keep | None) -> Checked:
-        start = time.monotonic()
+        start, input_ = time.monotonic(), not self.silent and has_input()
         try:
             session = run_session(
                 replace(self.job, keep=keep), timeout=self.timeout,
@@ -70,11 +71,11 @@ class CheckScript:
             )  # fmt: skip
         except ToolError as error:  # a report all the same
             return self.failed(Failure(error.kind, error.message, error.help))
-        from adtool.reruns import is_compared, settled
+        from adtool.reruns import settled
 
         deadline = start + self.timeout if self.timeout > 0 else None
         session = settled(session, self.job, deadline)
-        if is_compared(session, self.job):
+        if is_compared(session, self.job, deadline, input_):
             from adtool.as_run import compared
 
             session = compared(session, self.job, keep, deadline)

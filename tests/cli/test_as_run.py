@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -218,3 +221,54 @@ def test_short_scripts_run_again_by_themselves(
     adtool.env |= {"PYTHONPATH": f"{folder}:{root}", "SPOILING": "view-forgotten"} | env
     report = adtool.report(*options, str(adtool.script(HEAD + text)))
     assert len(told(report, "G018")) == seen
+
+
+READS = """
+import json, sys
+data = [float(s) for s in sys.stdin.read().split()]
+a = floats(data or [0.0])
+z = zeros(len(data) or 1)
+for k in range(220):
+    with wp.Tape() as t:
+        wp.launch(square, dim=len(data) or 1, inputs=[a, z])
+    t.backward(grads={z: wp.ones_like(z)})
+json.dump(data, open("result.json", "w"))
+"""
+
+
+@pytest.mark.host("native launches are of the CPU")
+@pytest.mark.parametrize("given", ["1.5 2.5", ""])
+def test_a_script_that_read_its_input_runs_once(given: str, adtool: Any, tmp_path: Path) -> None:
+    """Another run has no input, and would write over what the first one has made of it."""
+    script = adtool.script(HEAD + READS + "print('ran', file=open('runs', 'a'))")
+    done = adtool("check", str(script), stdin=given)
+    assert done.returncode == 0
+    assert (tmp_path / "result.json").read_text() == ("[1.5, 2.5]" if given else "[]")
+    assert (tmp_path / "runs").read_text() == "ran\n" * (1 if given else 2)
+
+
+SLOW = """
+from pathlib import Path
+import time
+if Path("before").exists():
+    Path("again").touch()
+    time.sleep(60)
+Path("before").touch()
+"""
+
+
+@pytest.mark.host("native launches are of the CPU")
+def test_ctrl_c_in_the_second_run_ends_all(adtool: Any, tmp_path: Path) -> None:
+    script = adtool.script(HEAD + SLOW + "FACTOR = 1.0" + SQUARES)
+    other = adtool.script("print('other', file=open('other', 'w'))", "other.py")
+    process = adtool.start(
+        "check", "--as-run", "--jobs", "1", str(script), str(other), start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    while not (tmp_path / "again").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 2 and "interrupted" in out + err
+    assert not (tmp_path / "other").exists()
