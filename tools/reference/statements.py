@@ -78,8 +78,9 @@ ROWS: tuple[Row, ...] = (
         "names that a literal starts",
         "s = 0.0\nfor j in range(n):\n    s += x[j]\ny[0] = s",
         "A variable to which a number with a point was assigned first takes the type of floats "
-        "that is asked of it further down, here float64; without one it is float32. A whole "
-        "number makes an int32.",
+        "that is asked of it further down, here float64, also by a cast (`wp.float64(s)`); "
+        "without one it is float32. A whole number makes an int32. Results and parameters of "
+        "functions are variables of their own.",
     ),
 )
 
