@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.autograd.comparison.block import EntryBlock
 from engine.autograd.comparison.convergence import judge_slopes
-from engine.autograd.comparison.judgement import FAIL, PASS, TRUST, Comparison, Judgement
+from engine.autograd.comparison.judgement import FAIL, NAN, PASS, TRUST, Comparison, Judgement
 from engine.autograd.comparison.tolerance import largest
 from engine.autograd.function.adjoint import adjoint_rows
 from engine.autograd.function.compared import ComparedFunction
@@ -75,6 +75,11 @@ def _judged(function: ComparedFunction, p: Pair, block: EntryBlock) -> Compariso
     with np.errstate(all="ignore"):
         wrong = ~(np.abs(ad - ref) <= allowed) & np.isfinite(ad)
     unsettled = ~np.isfinite(ad)
+    unknown = ~np.isfinite(ref)
+    if unknown.any() and (why := function.not_finite(p)) != NAN:  # through what is no number
+        c = c.judged(why)
+        wrong &= ~unknown
+        unsettled |= unknown
     for j in np.flatnonzero(wrong.any(axis=0)).tolist():
         bad = np.flatnonzero(wrong[:, j])
         judgements, slopes = _column(function, p, block, j, bad, allowed)
