@@ -195,6 +195,13 @@ def test_what_is_told(name: str, adtool: Any) -> None:
     assert not code or words in found[0]["message"]
 
 
+@pytest.fixture
+def compiled(adtool: Any) -> None:
+    """The kernels are in the cache: a script that compiles them is not short where that is slow."""
+    text = PROGRAMS["view-forgotten"] + PROGRAMS["row-reused"]
+    assert adtool("check", "--as-run", str(adtool.script(HEAD + text))).returncode == 0
+
+
 LONG = PROGRAMS["view-forgotten"].replace("range(6)", "range(120)")  # two launches in each
 
 
@@ -213,7 +220,7 @@ LONG = PROGRAMS["view-forgotten"].replace("range(6)", "range(120)")  # two launc
 )
 def test_short_scripts_run_again_by_themselves(
     text: str, options: list[str], env: dict[str, str], seen: bool, adtool: Any, root: Path,
-    tmp_path: Path,
+    tmp_path: Path, compiled: None,
 ) -> None:  # fmt: skip
     folder = tmp_path / "spoiled"
     folder.mkdir()
@@ -238,7 +245,9 @@ json.dump(data, open("result.json", "w"))
 
 @pytest.mark.host("native launches are of the CPU")
 @pytest.mark.parametrize("given", ["1.5 2.5", ""])
-def test_a_script_that_read_its_input_runs_once(given: str, adtool: Any, tmp_path: Path) -> None:
+def test_a_script_that_read_its_input_runs_once(
+    given: str, adtool: Any, tmp_path: Path, compiled: None
+) -> None:
     """Another run has no input, and would write over what the first one has made of it."""
     script = adtool.script(HEAD + READS + "print('ran', file=open('runs', 'a'))")
     done = adtool("check", str(script), stdin=given)
