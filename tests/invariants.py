@@ -12,7 +12,8 @@ def passing_errors(report: dict[str, Any]) -> list[Any]:
 
     What tolerances leave of derivatives that are next to zero beside others is far below.
     """
-    pairs = [p for x in report["launches"] for p in x["pairs"] if p["verdict"] == "pass"]
+    launches = [x for run in report.get("runs", [report]) for x in run["launches"]]  # of scripts
+    pairs = [p for x in launches for p in x["pairs"] if p["verdict"] == "pass"]
     return [p for p in pairs if p["max_rel_error"] is not None and not _told_right(p)]
 
 
