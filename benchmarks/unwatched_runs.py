@@ -53,7 +53,7 @@ def page(rows: list[str]) -> str:
         "Measured by `python -m benchmarks.unwatched_runs`: medians of three runs of whole "
         "processes, in turn, with kernels and the launcher compiled before. By default a script "
         "runs a second time if it takes less than 5 s and has launches that compiled code takes "
-        "over (the 201st of a kind).", "",
+        "over (more than 200 operations).", "",
         "| script | launches on tapes | `--no-as-run` | `--as-run` | default | ratio |",
         "|---|---|---|---|---|---|", *rows,
     ]  # fmt: skip
