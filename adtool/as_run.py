@@ -53,16 +53,9 @@ class AsRun:
     """
 
     kind: Literal[
-        "alike",
-        "engine",
-        "bounds",
-        "rounding",
-        "watched",
-        "unsteady",
-        "different",
-        "failed",
+        "alike", "engine", "bounds", "rounding", "watched", "unsteady", "different", "failed",
         "part",
-    ]
+    ]  # fmt: skip
     number: int = -1
     why: str = ""
     name: str = ""
@@ -169,11 +162,9 @@ def _blamed(p: int, watched: PassNotes, first: PassNotes, run: _Runs) -> AsRun:
             if not _same(bounds, watched, p):
                 return AsRun("watched", p)
             # Kernels that look for faults are compiled otherwise, and may round otherwise.
-            return (
-                AsRun("rounding", p)
-                if _close(bounds, plain)
-                else _first("bounds", p, bounds, plain)
-            )
+            if _close(bounds, plain):
+                return AsRun("rounding", p)
+            return _first("bounds", p, bounds, plain)
     return _first("engine", p, native, plain)
 
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from engine.autograd.comparison.judgement import Comparison, Judgement
 from engine.autograd.function.adjoint import gradients
 from engine.autograd.function.compared import ComparedFunction
+from engine.autograd.launch.linearity import SCALES
 from engine.autograd.results import NOT_LINEAR
 
 Array = NDArray[np.float64]
 Key = tuple[int, int]
 
-SCALES = (-(2.0**10), 2.0**10, -(2.0**24), 2.0**24, 2.0**-12)
 # What sums in another order may add, as a part of an element; what is smaller may underflow.
 PART = 1e-3
 UNDERFLOW = 1e6  # smallest positive values

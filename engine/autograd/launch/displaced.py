@@ -79,18 +79,13 @@ class DisplacedLaunch:
             return
         exact = self.exact
         reached = self._without_gradient()
-        kept = {name: exact.initial[name].copy() for name in self.evaluations.readable}
-        try:
-            for name, x in kept.items():
-                finite = np.isfinite(x)
-                usual = float(np.median(x[finite])) if finite.any() else 1.0
-                exact.initial[name][...] = np.where(finite, x, usual)
-            exact.refresh()
+        usual = {}
+        for name in self.evaluations.readable:
+            x = exact.initial[name]
+            finite = np.isfinite(x)
+            usual[name] = np.where(finite, x, np.median(x[finite]) if finite.any() else 1.0)
+        with exact.at(usual):
             own = self._without_gradient()
-        finally:
-            for name, x in kept.items():
-                exact.initial[name][...] = x
-            exact.refresh()
         for a in self.live:
             self.live[a] = self.live[a] & (own[a] | ~reached[a])
 

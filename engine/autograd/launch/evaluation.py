@@ -243,6 +243,20 @@ class Evaluation:
             np.copyto(self.memory[name], x)
         self._recorded = False
 
+    @contextmanager
+    def at(self, contents: Mapping[Name, Array]) -> Iterator[None]:
+        """For a while, with other contents of arrays at record time."""
+        kept = {name: self.initial[name].copy() for name in contents}
+        try:
+            for name, x in contents.items():
+                self.initial[name][...] = x
+            self.refresh()
+            yield
+        finally:
+            for name, x in kept.items():
+                self.initial[name][...] = x
+            self.refresh()
+
     def forward(self) -> dict[Name, Array]:
         """Runs the launch. Returns its live memory: copy what must last."""
         self.restore()

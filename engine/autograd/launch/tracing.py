@@ -186,18 +186,12 @@ def only_by_size(displaced: DisplacedLaunch, d: Disagreement) -> bool:
 def differs_near_by(displaced: DisplacedLaunch, d: Disagreement, rng: np.random.Generator) -> bool:
     """Whether the two also disagree at a random point close by, away from kinks."""
     exact = displaced.exact
-    kept = {a: exact.initial[a].copy() for a in displaced.live}
-    try:
-        for a, x in kept.items():
-            size = np.maximum(
-                np.abs(np.where(displaced.live[a], x, 0.0)), 0.1 * displaced.typical(a)
-            )
-            shift = 1e-3 * size * rng.uniform(0.5, 1.0, x.shape) * rng.choice([-1.0, 1.0], x.shape)
-            exact.initial[a][...] = np.where(displaced.live[a], x + shift, x)
-        exact.refresh()
+    beside = {}
+    for a, live in displaced.live.items():
+        x = exact.initial[a]
+        size = np.maximum(np.abs(np.where(live, x, 0.0)), 0.1 * displaced.typical(a))
+        shift = 1e-3 * size * rng.uniform(0.5, 1.0, x.shape) * rng.choice([-1.0, 1.0], x.shape)
+        beside[a] = np.where(live, x + shift, x)
+    with exact.at(beside):
         g = exact.vjp({d.b: d.w})[d.a].astype(np.float64)
         return differs(displaced, replace(d, g=g), d.v)
-    finally:
-        for a, x in kept.items():
-            exact.initial[a][...] = x
-        exact.refresh()

@@ -7,9 +7,6 @@ terms adds to that. No other formula would give more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,7 +49,7 @@ def vanishing(
         """How far the derivative goes with inputs off by that part, or, for 0, by rounding."""
         found = []
         for _ in range(TRIES):
-            with _displaced(evaluations, part, units, rng):
+            with exact.at(_displaced(evaluations, part, units, rng)):
                 found.append(np.abs(gradient() - here))
         return np.asarray(np.max(found, axis=0))
 
@@ -71,29 +68,19 @@ def vanishing(
         return np.asarray(small & far)
     except EvaluationFailed:
         return np.zeros(exact.initial[a].shape, np.bool_)
-    finally:
-        exact.refresh()
 
 
-@contextmanager
 def _displaced(
     evaluations: Evaluations, part: float, units: float, rng: np.random.Generator
-) -> Iterator[None]:
+) -> dict[str, Array]:
     """What the launch reads, each number off by a part of itself; by units of rounding for 0."""
     exact, own = evaluations.exact, evaluations.own
-    kept = {name: exact.initial[name].copy() for name in evaluations.readable}
-    try:
-        for name, x in kept.items():
-            unit = epsilon(own.initial[name].dtype)
-            with np.errstate(all="ignore"):
-                exact.initial[name][...] = x * (
-                    1.0 + (part or units * unit) * _signed(rng, x.shape)
-                )
-        exact.refresh()
-        yield
-    finally:
-        for name, x in kept.items():
-            exact.initial[name][...] = x
+    out = {}
+    with np.errstate(all="ignore"):
+        for name in evaluations.readable:
+            x, unit = exact.initial[name], epsilon(own.initial[name].dtype)
+            out[name] = x * (1.0 + (part or units * unit) * _signed(rng, x.shape))
+    return out
 
 
 def _signed(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:

@@ -171,7 +171,12 @@ def _constant_part(got: Part) -> Value | None:
 
 
 def lower_lvalue(cx: Context, node: ast.expr) -> Operand:
-    got = read(cx, lvalue(cx, node))
+    return read_now(cx, node, lvalue(cx, node))
+
+
+def read_now(cx: Context, node: ast.expr, where: LValue) -> Operand:
+    """The value of a place, which what is written later does not change."""
+    got = read(cx, where)
     return cx.keep(got) if root_name(node) in cx.plan.touched else got
 
 

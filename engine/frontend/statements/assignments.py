@@ -14,7 +14,7 @@ from engine.frontend.context.context import Context
 from engine.frontend.expressions.arithmetic import binary
 from engine.frontend.expressions.component_slices import written
 from engine.frontend.expressions.conversions import coerce
-from engine.frontend.expressions.subscripts import lvalue, read
+from engine.frontend.expressions.subscripts import lvalue, read_now
 from engine.frontend.operands.kinds import decompose
 from engine.frontend.operands.lvalues import Chosen, Element, LValue, Region, Shape
 from engine.frontend.operands.operand import (
@@ -128,7 +128,7 @@ def lower_augmented(cx: Context, node: ast.stmt) -> None:
     before, old = len(cx.b.stmts), None
     own = operator_function(cx, node.op) is not None
     if not isinstance(where, (Chosen, *_NO_TARGET)) and (own or not _updates(node, where)):
-        old = _read(cx, node, where)
+        old = read_now(cx, node.target, where)
     _augment(cx, node, where, cx.expr(node.value), before, old)
 
 
@@ -185,17 +185,11 @@ def _changes(where: LValue, right_side: Sequence[Stmt]) -> bool:
     return not arrays.isdisjoint(sets | touched(block)[1])
 
 
-def _read(cx: Context, node: ast.AugAssign, where: LValue) -> Operand:
-    """The target's value, which the right side does not change."""
-    old = read(cx, where)
-    return cx.keep(old) if root_name(node.target) in cx.plan.touched else old
-
-
 def _read_before(cx: Context, node: ast.AugAssign, where: LValue, before: int) -> Operand:
     """The target's value before the right side, whose statements are there already."""
     outer, cx.b = cx.b, cx.b.child()
     try:
-        old = _read(cx, node, where)
+        old = read_now(cx, node.target, where)
     finally:
         made, cx.b = cx.b.stmts, outer
     cx.b.stmts[before:before] = made
