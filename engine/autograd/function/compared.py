@@ -92,11 +92,6 @@ class ComparedFunction:
         leaves = leaves_of(self.recorded.call.given[v.index])
         return [(part, leaves[part.leaf]) for part in v.parts]
 
-    def output_leaves(self, v: Variable) -> list[tuple[Part, array]]:
-        """The same of an output."""
-        leaves = leaves_of(self.recorded.results[v.index])
-        return [(part, leaves[part.leaf]) for part in v.parts]
-
     def not_finite(self, p: Pair) -> Judgement:
         """The verdict on an adjoint that is not: it is the function's fault unless its inputs'."""
         for _, a in self.input_leaves(p.input):
