@@ -58,7 +58,8 @@ class Pair:
     digits_lost: decimal digits of the kernel's own precision that rounding costs the adjoint.
     scale, off: the largest element of the adjoint times random cotangents, and what rounding in
     the kernel's own precision puts it off by. forward_error: how far the adjoint is from forward
-    mode, both in float64. These four are None where that was not looked at. by_whole:
+    mode, both in float64. These four are None where that was not looked at. tolerance: the largest
+    max_rel_error of a pair that passes, None where an absolute one was asked for. by_whole:
     many launches of its kind were compared by themselves; this one was looked at briefly, and
     compared as a part of its tape as a whole alone.
     """
@@ -77,6 +78,7 @@ class Pair:
     off: float | None = None
     forward_error: float | None = None
     by_whole: bool = False
+    tolerance: float | None = None
 
     @property
     def decided(self) -> bool:
@@ -116,7 +118,7 @@ class EndToEnd:
 
     rel_error: None where nothing was compared, NaN where the derivative is not finite. rounding:
     what the gradient is off by because the program's values are rounded to their own precision, as
-    a part of it; None where that was not looked at.
+    a part of it; None where that was not looked at. tolerance: the largest rel_error that passes.
     """
 
     tape: int
@@ -124,6 +126,7 @@ class EndToEnd:
     rel_error: float | None
     reason: str = ""
     rounding: float | None = None
+    tolerance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

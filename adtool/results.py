@@ -47,6 +47,7 @@ def _pair(p: PairResult) -> Pair:
     return Pair(
         p.input, p.output, p.verdict, p.checked, *known_errors(p), worst, p.directional, p.reason,
         p.digits_lost if p.verdict == "rounding" else None, scale, off, p.forward_error, p.by_whole,
+        p.tolerance if p.checked + p.directional else None,
     )  # fmt: skip
 
 
@@ -58,4 +59,4 @@ def _whole(tape: int, w: WholeResult) -> EndToEnd:
         size = math.nan
     elif w.rel_error == 0.0 and w.ad != w.oracle:  # nothing to be relative to, or not known
         size = None
-    return EndToEnd(tape, w.verdict, size, w.reason, w.rounding)
+    return EndToEnd(tape, w.verdict, size, w.reason, w.rounding, w.tolerance)

@@ -81,14 +81,17 @@ class PairResult:
     compared over the whole pair. max_rel_error is |ad - oracle| / |oracle| where the
     oracle exceeds the error allowed there (else it is zero as far as can be told), 0
     where it nowhere does; a direction's is relative to the parts of its sum if these are
-    larger. reason: why a verdict is inconclusive or skipped.
-    digits_lost: decimal digits of the launch's own precision that rounding costs the adjoint.
-    corner: of a kink, the operation that has it, where that was looked for and found. scale, off:
-    the largest element of the adjoint times random cotangents, and what it is off by in the
-    launch's own precision; 0 where that was not looked at. forward_error: how far the adjoint is
-    from forward mode along a random direction, relative to its parts, both in float64; None where
-    differences are close enough, or a derivative is written by hand. by_whole: this launch, of
-    whose kind many were compared, had a glance alone; the check of its tape as a whole passed.
+    larger. tolerance: the largest max_rel_error of a pair that passes; None where the user gave an
+    absolute tolerance, or nothing was compared. An error that passes only since derivatives near
+    by are larger is relative to these, by the part that the tolerance counts them for. reason: why
+    a verdict is inconclusive or skipped. digits_lost: decimal digits of the launch's own precision
+    that rounding costs the adjoint. corner: of a kink, the operation that has it, where that was
+    looked for and found. scale, off: the largest element of the adjoint times random cotangents,
+    and what it is off by in the launch's own precision; 0 where that was not looked at.
+    forward_error: how far the adjoint is from forward mode along a random direction, relative to
+    its parts, both in float64; None where differences are close enough, or a derivative is written
+    by hand. by_whole: this launch, of whose kind many were compared, had a glance alone; the check
+    of its tape as a whole passed.
     """
 
     input: str
@@ -107,6 +110,7 @@ class PairResult:
     off: float = 0.0
     forward_error: float | None = None
     by_whole: bool = False
+    tolerance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +254,9 @@ class WholeResult:
     is the reason, where it is one. rounding: how far the gradient at the values that the program
     has, rounded to their own precision, is from that with all in float64, as a part of it; None
     where that was not looked at. parts_right: the derivative is wrong, and right where all that was
-    overwritten is put back: so are the derivatives of the launches.
+    overwritten is put back: so are the derivatives of the launches. rel_error: of one that passes,
+    relative to the parts of the derivative's sum if these are larger, and at most the tolerance.
+    tolerance: None where nothing was compared.
     """
 
     verdict: Verdict
@@ -263,6 +269,7 @@ class WholeResult:
     site: Span | None = None
     rounding: float | None = None
     parts_right: bool = False
+    tolerance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

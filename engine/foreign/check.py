@@ -7,7 +7,7 @@ from dataclasses import field, replace
 
 import numpy as np
 
-from engine.autograd.comparison.judgement import FAIL, Comparison, Judgement
+from engine.autograd.comparison.judgement import FAIL, TRUST, Comparison, Judgement
 from engine.autograd.comparison.tolerance import largest
 from engine.autograd.facts import Change, Handwritten
 from engine.autograd.results import LaunchResult, PairResult
@@ -32,6 +32,7 @@ from engine.foreign.operation import (
 from engine.foreign.passes import wrong_passes
 from engine.foreign.tangents import WRONG_TANGENT, compare_tangents
 
+COTANGENTS = 3  # that tell how large the parts of a gradient's elements are
 ROUNDING = 100.0  # units of rounding that two ways to compute a gradient may be apart by
 SECOND = "its gradient has no derivative of its own"
 
@@ -149,13 +150,13 @@ def _located(e: Evaluated, found: Directional, rng: np.random.Generator) -> dict
         beside = beside_kinks(e, pair, probe, rng)
         if beside is None:
             if c.verdict == "fail":
-                out[pair] = locate(e, pair, probe, c)
+                out[pair] = locate(e, pair, probe, c, rng)
             else:
                 out[pair] = sample(e, pair, probe, c, rng)
             continue
         judgement, near, there = beside
         if judgement is FAIL:
-            out[pair] = locate(near, pair, there, c.reopened().judged(FAIL))
+            out[pair] = locate(near, pair, there, c.reopened().judged(FAIL), rng)
         else:
             out[pair] = c.reopened().judged(judgement)
     return out
@@ -186,28 +187,41 @@ def _varied(
                 c = out.get((i, j))
                 if g is None or h is None or c is None or c.verdict in ("nan", "fail"):
                     continue
-                off = np.where(np.isfinite(g), np.abs(h - g), 0.0) if g.shape == h.shape else g
-                size = max(largest(g), 1e-300)
-                most = max(100.0 * e.rtol, e.op.iterated) * size + rounding[i]
-                if g.shape != h.shape or not np.max(off, initial=0.0) <= most:
-                    k = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
+                same = g.shape == h.shape
+                off = np.where(np.isfinite(g), np.abs(h - g), 0.0) if same else g
+                allowed = 100.0 * e.rtol * np.abs(g) + e.op.iterated * largest(g) + rounding[i]
+                bad = np.isfinite(g) & ~(off <= allowed) if same else np.ones(g.shape, bool)
+                if same and bad.any():
+                    bad &= ~(off <= TRUST * e.unsteady(j, w)[i])
+                if bad.any():
+                    excess = np.where(bad, off / np.maximum(allowed, 1e-300), -1.0)
+                    k = int(np.argmax(np.where(np.isnan(excess), np.inf, excess)))
                     if variation.change is not None:
                         changes.append(variation.change)
                         continue
-                    here, there = float(g.reshape(-1)[k]), float(h.reshape(-1)[k])
+                    here = float(g.reshape(-1)[k])
+                    there = float(h.reshape(-1)[k]) if same else float("nan")
                     c = replace(c, worst=None, excess=-1.0)
-                    c = c.measured(there, here, e.rtol * size)
+                    c = c.measured(there, here, e.rtol * abs(here))
                     out[i, j] = c.judged(Judgement("fail", f"it is wrong {variation.words}"))
     return out
 
 
-def _rounding(e: Evaluated, j: int, w: Array, rng: np.random.Generator) -> list[float]:
-    """What rounding may make of each gradient: a sum over a cotangent may be zero, or nearly."""
-    some = e.gradients(j, largest(w) * rng.standard_normal(w.shape))
+def _rounding(e: Evaluated, j: int, w: Array, rng: np.random.Generator) -> list[Array | float]:
+    """What rounding may make of each gradient: a sum over a cotangent may be zero, or nearly.
+
+    By the size of an element's own parts, as some cotangents have them, and by that of the usual
+    value of the function, which is rounded before anything is taken from it.
+    """
     eps = ROUNDING * e.precision.epsilon * max(1.0, float(np.sqrt(w.size)))
-    return [
-        0.0 if g is None else eps * max(largest(g), e.nothing(i, j)) for i, g in enumerate(some)
-    ]
+    some = [e.gradients(j, largest(w) * rng.standard_normal(w.shape)) for _ in range(COTANGENTS)]
+    usual = float(np.median(np.abs(e.here[e.spans[j]]))) * largest(w)
+    out: list[Array | float] = []
+    for i, found in enumerate(zip(*some, strict=True)):
+        sizes = [np.abs(g) for g in found if g is not None]
+        out.append(eps * np.max([*sizes, np.full(sizes[0].shape, usual / e.typical[i])], axis=0)
+                   if sizes else 0.0)  # fmt: skip
+    return out
 
 
 def _result(op: Operation, pair: Pair, c: Comparison) -> PairResult:

@@ -16,12 +16,12 @@ from engine.autograd.comparison.judgement import (
     Judgement,
 )
 from engine.autograd.comparison.tolerance import largest
-from engine.autograd.launch.directions import off_by_rounding
+from engine.autograd.launch.directions import LEVEL, levelled, off_by_rounding
 from engine.autograd.reference.differences import Slope
 from engine.autograd.reference.noise import Line
 from engine.classes import dataclass
-from engine.foreign.evaluated import FLOOR, Evaluated
-from engine.foreign.judging import allowed_along, between, settled
+from engine.foreign.evaluated import FLOOR, ZERO, Evaluated
+from engine.foreign.judging import CHAOS, allowed_along, between, settled
 from engine.foreign.operation import Array, OperationFailed
 
 DIRECTIONS = 2
@@ -68,30 +68,49 @@ class Directional:
 def compare_directions(
     e: Evaluated, rng: np.random.Generator, known: Mapping[Pair, Comparison] | None = None
 ) -> Directional:
-    """Compares w'Jv of all pairs along random directions; of `known` ones where it is given."""
+    """Compares w'Jv of all pairs along random directions; of `known` ones where it is given.
+
+    In later ones the strongest parts are weakened, so that weak ones show beside them.
+    """
     op = e.op
-    pairs = known or {
-        (i, j): Comparison() for i in range(len(op.inputs)) for j in range(len(op.outputs))
-    }
+    pairs = known or e.begun()
     out = Directional(dict(pairs))
     told: dict[Pair, list[Judgement]] = {pair: [] for pair in pairs}
-    for count in range(DIRECTIONS):
-        moves = {i: direction(e, i, rng, FLOOR if count == 0 else 0.0) for i, _ in pairs}
-        slopes = {i: e.slope(e.line({i: v}), 1.0) for i, v in moves.items()}
+    w: dict[int, Array] = {}
+    slopes: dict[int, Slope] = {}
+    faint = False
+    for count in range(DIRECTIONS + 1):
+        if count == DIRECTIONS and not faint:
+            break
+        faint = False
+        least = LEVEL if count < DIRECTIONS else 1.0  # the same, where rounding hid weak parts
         for j in dict.fromkeys(j for _, j in pairs):
-            w = rng.standard_normal(op.outputs[j].value.shape)
-            gradients = e.gradients(j, w)
-            own = _own(e, j, w) if count == 0 else None
+            w[j] = rng.standard_normal(op.outputs[j].value.shape)
+            if slopes:
+                rows = [_shaped(e, j, slopes[i]) for i, k in pairs if k == j]
+                w[j] = levelled(w[j], rows, rng, least)
+        found = {j: e.gradients(j, some) for j, some in w.items()}
+        moves = {i: direction(e, i, rng, FLOOR if count == 0 else 0.0) for i, _ in pairs}
+        if slopes:
+            parts = {i: [g for f in found.values() if (g := f[i]) is not None] for i in moves}
+            moves = {
+                i: e.mirrored_alike(i, levelled(v, parts[i], rng, least)) if parts[i] else v
+                for i, v in moves.items()
+            }
+        slopes = {i: e.slope(e.line({i: v}), 1.0) for i, v in moves.items()}
+        for j, gradients in found.items():
+            own = _own(e, j, w[j]) if count == 0 else None
             for i in (i for i, k in pairs if k == j):
                 g = gradients[i]
                 if g is None:
                     out.missing.add((i, j))
                     g = np.zeros(op.inputs[i].value.shape)
-                probe = Probe(moves[i], w, g, slopes[i])
+                probe = Probe(moves[i], w[j], g, slopes[i])
                 c = out.pairs[i, j]
                 c = replace(c, directional=c.directional + 1)
                 c, judgement = compare_probe(e, i, j, probe, c)
                 told[i, j].append(judgement)
+                faint |= judgement.verdict == "inconclusive" or _is_faint(e, j, probe)
                 if judgement.verdict in UNSETTLED:
                     out.probes[i, j] = probe
                 if own is not None and own[i] is not None:
@@ -102,11 +121,25 @@ def compare_directions(
     return out
 
 
+def _is_faint(e: Evaluated, j: int, probe: Probe) -> bool:
+    """Whether a derivative along a direction is no more than rounding of the function's value."""
+    with np.errstate(all="ignore"):
+        weights, part = probe.w.reshape(-1), e.spans[j]
+        size = abs(float(weights @ e.here[part]))
+        both = max(abs(probe.ad), abs(float(weights @ probe.slope.value[part])))
+    return e.lifted and both <= ZERO * size
+
+
 def _said(judgements: list[Judgement]) -> list[Judgement]:
     """The judgements; what one direction leaves open another one may settle."""
     if any(j.verdict == "pass" for j in judgements):
-        return [j for j in judgements if j.verdict != "inconclusive"]
+        return [j for j in judgements if j.verdict != "inconclusive" or j is CHAOS]
     return judgements
+
+
+def _shaped(e: Evaluated, j: int, slope: Slope) -> Array:
+    """The part of a derivative that is an output's, in its shape."""
+    return slope.value[e.spans[j]].reshape(e.op.outputs[j].value.shape)
 
 
 def compare_probe(
@@ -121,15 +154,19 @@ def compare_probe(
         error = float(np.linalg.norm(w * probe.slope.error[part]))
     ad, spread = probe.ad, probe.spread
     allowed = allowed_along(e, ref, spread)
-    agrees = abs(ad - ref) <= allowed + (error if e.precision.coarse else 0.0)
-    if agrees:
-        c = c.measured(ad, ref, allowed, size=spread)
+    within = allowed + (error if e.precision.coarse else 0.0)
+    if abs(ad - ref) <= within:
+        c = c.measured(ad, ref, within, size=spread)
         if error > 0.1 * max(abs(ref), spread) > 0:
             why = f"the reference itself is uncertain by {error:.1e}"
             return c, Judgement("inconclusive", why)
         return c, PASS
     line = weighted(e.line({i: probe.v}), part, w)
-    judgement = settled(e, line, 1.0, ad, Slope(np.array([ref]), np.array([error])), allowed)
+    size = np.abs(e.at[i])
+    near = np.clip(probe.v, -size, size)
+    rounded = weighted(e.line({i: near}), part, w), float(np.sum(probe.gradient * near))
+    found = Slope(np.array([ref]), np.array([error]))
+    judgement = settled(e, line, 1.0, ad, found, allowed, rounded=rounded)
     if judgement.verdict == "fail":
         c = c.measured(ad, ref, allowed, size=spread)
     return c, judgement
@@ -147,7 +184,7 @@ def beside_kinks(
         return None
     try:
         near = e.beside(rng)
-        found = compare_directions(near, rng, {pair: Comparison()})
+        found = compare_directions(near, rng, {pair: near.begun()[pair]})
     except OperationFailed:
         return None
     verdict = found.pairs[pair].verdict
@@ -159,6 +196,11 @@ def beside_kinks(
 def weighted(line: Line, part: slice, w: Array) -> Line:
     """One number of the outputs: a weighted sum of some."""
     return lambda t: np.array([float(w @ line(t)[part])])
+
+
+def scaled(line: Line, size: float) -> Line:
+    """The same displaced by so many times as much."""
+    return lambda t: line(t * size)
 
 
 def direction(e: Evaluated, i: int, rng: np.random.Generator, floor: float) -> Array:

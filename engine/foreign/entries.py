@@ -7,20 +7,36 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.autograd.comparison.judgement import NAN, PASS, TRUST, Comparison, Judgement
-from engine.autograd.comparison.tolerance import largest
+from engine.autograd.comparison.judgement import (
+    NAN,
+    PASS,
+    TRUST,
+    Comparison,
+    Judgement,
+)
+from engine.autograd.comparison.tolerance import largest, relative_error
 from engine.autograd.reference.differences import Slope
 from engine.autograd.reference.noise import Line
-from engine.foreign.directions import Pair, Probe, not_finite, weighted
-from engine.foreign.evaluated import Evaluated
+from engine.foreign.directions import (
+    Pair,
+    Probe,
+    compare_probe,
+    direction,
+    not_finite,
+    scaled,
+    weighted,
+)
+from engine.foreign.evaluated import FLOOR, Evaluated
 from engine.foreign.judging import LOST, settled
-from engine.foreign.operation import Array
+from engine.foreign.operation import Array, OperationFailed
 
 # Up to this many scalars on a side, entries are compared one by one.
 SIDE = 128
 # Units of rounding of the largest entry that any other may be off by: 1 - y for y near 1.
 ROUNDED = 4.0
 JUDGED = 256  # entries that are looked at closely
+LEFT_OUT = 4  # elements, at the most, of a direction along which a function bends
+LARGE = 1e-3  # of the largest entry: what others are small beside
 SAMPLED = 4  # columns of a larger one
 BENT = 1e-3  # of the gradient: a solver inside of a backward leaves less
 NOT_LINEAR = (
@@ -65,17 +81,22 @@ def _compare_sum(
         c = out.get((i, j))
         if c is None or c.verdict in ("nan", "fail"):
             continue
-        total, parts = np.zeros((2, *e.op.inputs[i].value.shape))
+        total, parts, values = np.zeros((3, *e.op.inputs[i].value.shape))
         with np.errstate(all="ignore"):
-            for x, h in zip(w.tolist(), each, strict=True):
+            for x, y, h in zip(w.tolist(), e.here[e.spans[j]].tolist(), each, strict=True):
                 part = x * _filled(e, i, h[i])
                 total, parts = total + part, parts + np.abs(part)
+                values += np.where(part == 0.0, 0.0, abs(x * y))
             off = np.abs(_filled(e, i, g) - total)
-        size = largest(parts)
-        most = max(max(BENT, 64.0 * e.precision.epsilon, e.op.iterated) * size, e.nothing(i, j))
-        if np.all(np.isfinite(off)) and largest(off) > most:
-            k = int(np.argmax(off))
+            allowed = max(BENT, 64.0 * e.precision.epsilon) * parts + e.nothing(values, i)
+            allowed = np.maximum(allowed, e.op.iterated * largest(parts))
+            bad = np.isfinite(off).all() & (off > allowed)
+        if bad.any():
+            bad &= off > TRUST * e.unsteady(j, w)[i]
+        if bad.any():
+            k = int(np.argmax(np.where(bad, off / np.maximum(allowed, 1e-300), -1.0)))
             ad, ref = float(_filled(e, i, g).reshape(-1)[k]), float(total.reshape(-1)[k])
+            size = float(parts.reshape(-1)[k])
             c = replace(c, worst=None, excess=-1.0).measured(ad, ref, e.rtol * size)
             out[i, j] = c.judged(Judgement("fail", NOT_LINEAR))
 
@@ -86,9 +107,12 @@ def _filled(e: Evaluated, i: int, g: Array | None) -> Array:
 
 def compare_block(
     e: Evaluated, pair: Pair, rows: Sequence[int], cols: Sequence[int], ad: Array,
-    lines: Sequence[Line], slopes: Sequence[Slope], c: Comparison,
+    lines: Sequence[Line], slopes: Sequence[Slope], c: Comparison, most: float = 0.0,
 ) -> Comparison:  # fmt: skip
-    """Compares some entries of a pair, given the derivatives by each column."""
+    """Compares some entries of a pair, given the derivatives by each column.
+
+    most: the size of the largest entry, where that is none of these.
+    """
     if not ad.size:
         return c
     i, j = pair
@@ -99,12 +123,13 @@ def compare_block(
     near = np.minimum(size.max(axis=1, keepdims=True), size.max(axis=0, keepdims=True))
     if e.op.iterated:  # what is left of an iteration is spread over all of it
         near = np.full_like(near, max(largest(s.value[e.spans[j]]) for s in slopes))
-    most = largest(size)
+    most = max(most, largest(size))
     floor = ROUNDED * e.precision.epsilon * most if e.tolerance.auto else 0.0
-    allowed = np.maximum(e.allowed(ref, near), max(floor, 1e-300))
+    strict = e.allowed(ref, near)
+    allowed = np.maximum(strict, max(floor, 1e-300))
     c = replace(c, checked=c.checked + ad.size)
     with np.errstate(all="ignore"):
-        diff = np.abs(ad - ref)
+        diff = off = np.abs(ad - ref)
     finite = np.isfinite(ad)
     judgements = [PASS] if np.all(finite) else [not_finite(e, i)]
     if e.tolerance.auto:
@@ -119,9 +144,11 @@ def compare_block(
     for k, m in bad[order[:JUDGED]]:
         value = weighted(lines[m], slice(int(at[k]), int(at[k]) + 1), np.ones(1))
         found = Slope(ref[k : k + 1, m], error[k : k + 1, m])
+        x = abs(float(e.at[i].reshape(-1)[cols[m]]))
         verdict = settled(
-            e, value, e.scale(i, cols[m]), float(ad[k, m]), found, float(allowed[k, m]), most
-        )
+            e, value, e.scale(i, cols[m]), float(ad[k, m]), found, float(allowed[k, m]), most,
+            (scaled(value, x), float(ad[k, m]) * x),
+        )  # fmt: skip
         judgements.append(verdict)
         if verdict.verdict == "fail":
             break
@@ -129,34 +156,99 @@ def compare_block(
     diff = np.where(np.isfinite(diff), diff, 0.0)
     with np.errstate(all="ignore"):
         excess = np.where(finite, diff / allowed, np.inf if NAN in judgements else -1.0)
-        rel = np.where(np.abs(ref) > allowed, diff / np.abs(ref), 0.0)
+        rel = relative_error(diff, ref, allowed, c.tolerance)
     k, m = (int(n) for n in np.unravel_index(int(np.argmax(excess)), excess.shape))
     if (finite[k, m] and diff[k, m] > 0) or not finite[k, m]:
         c = c.measured(float(ad[k, m]), float(ref[k, m]), float(allowed[k, m]), rows[k], cols[m])
-    return c.bounded(largest(diff), largest(rel)).judged(*judgements)
+    c = c.bounded(largest(diff), largest(rel)).judged(*judgements)
+    small = finite & (off > strict) & (off <= max(floor, LOST * most)) & e.tolerance.auto
+    if c.verdict in ("fail", "nan") or not small.any():
+        return c
+    with np.errstate(all="ignore"):
+        part = np.where(small, off / np.maximum(np.abs(ref), np.abs(ad)), -1.0)
+    first = np.argsort(-part, axis=None, kind="stable")[: min(SAMPLED, int(small.sum()))]
+    places = [(rows[n // len(cols)], cols[n % len(cols)]) for n in first.tolist()]
+    large = [cols[m] for m in np.flatnonzero(size.max(axis=0) > LARGE * most).tolist()]
+    return _without_large(e, pair, places, large, c)
 
 
-def locate(e: Evaluated, pair: Pair, probe: Probe, c: Comparison) -> Comparison:
-    """The comparison of a large pair that fails along a direction, with the entry behind it."""
+def _without_large(
+    e: Evaluated, pair: Pair, places: Sequence[tuple[int, int]], large: Sequence[int], c: Comparison
+) -> Comparison:
+    """Looks again at entries that were next to nothing beside larger ones, where these are not.
+
+    places: rows and columns. large: columns of the larger ones, whose inputs have other values
+    there. What is lost in the rounding of a sum is lost there, too; what a pole hid is not.
+    """
     i, j = pair
-    v, w = probe.v.reshape(-1), probe.w.reshape(-1)
-    g, part = probe.gradient.reshape(-1), e.spans[j]
-    bad = np.flatnonzero(~np.isfinite(g))
+    rng = np.random.default_rng(0xE15E)
+    for row, col in places:
+        others = [k for k in large if k != col]
+        if not others:
+            continue
+        try:
+            there = e.elsewhere(i, others, rng)
+            line = there.column(i, col)
+            some = there.gradients(j, rng.standard_normal(e.op.outputs[j].value.size))[i]
+            ad = np.array([[_entry(there, i, _gradients(there, j, row), col)]])
+            found = compare_block(there, pair, [row], [col], ad, [line],
+                                  [there.by_scalar(i, col, line)], c.reopened(),
+                                  0.0 if some is None else largest(some))  # fmt: skip
+        except OperationFailed:
+            continue
+        if found.verdict == "fail":
+            return found
+    return c
+
+
+def locate(
+    e: Evaluated, pair: Pair, probe: Probe, c: Comparison, rng: np.random.Generator
+) -> Comparison:
+    """The comparison of a large pair that fails along a direction, with the entry behind it.
+
+    The function may bend along the direction, where an element is beside a pole: what agrees by
+    itself is left out of further ones, until one agrees.
+    """
+    i, j = pair
+    bad = np.flatnonzero(~np.isfinite(probe.gradient))
     if bad.size:
-        col = int(bad[0])
-    else:
-
-        def behind(cols: Array) -> float:
-            move = np.zeros(v.size)
-            move[cols] = v[cols]
-            slope = e.roughly(e.line({i: move.reshape(probe.v.shape)}))
-            return abs(float(g[cols] @ v[cols]) - float(w @ slope.value[part]))
-
-        col = _halved(v.size, behind)
-    found = _at_column(e, pair, col, w, c.reopened())
-    if found.verdict in ("fail", "nan"):
-        return found
+        return _at_column(e, pair, int(bad[0]), probe.w.reshape(-1), c.reopened())
+    found, left_out = c.reopened(), []
+    for _ in range(LEFT_OUT):
+        col = _behind(e, pair, probe)
+        found = _at_column(e, pair, col, probe.w.reshape(-1), found)
+        if found.verdict in ("fail", "nan"):
+            return found
+        left_out.append(col)
+        probe = _without(e, pair, left_out, rng)
+        found, judgement = compare_probe(e, i, j, probe, found)
+        if judgement.verdict != "fail":
+            return found.judged(judgement)
     return replace(c, checked=found.checked).judged(UNSAMPLED)
+
+
+def _behind(e: Evaluated, pair: Pair, probe: Probe) -> int:
+    """The element of an input that is behind a disagreement along a direction."""
+    i, j = pair
+    v, w, g = (x.reshape(-1) for x in (probe.v, probe.w, probe.gradient))
+
+    def behind(cols: Array) -> float:
+        move = np.zeros(v.size)
+        move[cols] = v[cols]
+        slope = e.roughly(e.line({i: move.reshape(probe.v.shape)}))
+        return abs(float(g[cols] @ v[cols]) - float(w @ slope.value[e.spans[j]]))
+
+    return _halved(v.size, behind)
+
+
+def _without(e: Evaluated, pair: Pair, cols: Sequence[int], rng: np.random.Generator) -> Probe:
+    """Another direction, in which some elements of the input stay where they are."""
+    i, j = pair
+    v = direction(e, i, rng, FLOOR)
+    for col in cols:
+        v.reshape(-1)[list(e.displaced(i, col))] = 0.0
+    w = rng.standard_normal(e.op.outputs[j].value.shape)
+    return Probe(v, w, _filled(e, i, e.gradients(j, w)[i]), e.slope(e.line({i: v}), 1.0))
 
 
 def sample(

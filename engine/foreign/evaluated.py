@@ -6,13 +6,14 @@ recorded results, and is not rounded more coarsely inside.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
-from engine.autograd.comparison.judgement import Judgement
+from engine.autograd.comparison.judgement import Comparison, Judgement
 from engine.autograd.comparison.tolerance import AUTO_RTOL, Tolerance, largest
 from engine.autograd.function.displaced import POWER
 from engine.autograd.reference.differences import (
@@ -37,6 +38,7 @@ FLOOR = 0.1  # of the typical size, by which small values are displaced
 SINGLE = 2.0**-23
 # Rounding inside of a float64 run above this part of the results is that of another precision.
 ROUGH = 1e-10
+SHAKEN = (4.0, 8.0, 16.0, 64.0, 256.0)  # units of rounding that inputs are moved by
 ROUGHER = 64.0  # the same in units of rounding, of a run in single precision
 
 
@@ -76,6 +78,16 @@ class Evaluated:
         if not self.precision.coarse:
             return AUTO_RTOL
         return float(max(AUTO_RTOL, 100.0 * self.precision.epsilon ** (1.0 - POWER)))
+
+    @property
+    def relative(self) -> float | None:
+        """The relative error that is allowed; None where an absolute one is asked for, too."""
+        return self.rtol if self.tolerance.auto else self.tolerance.relative
+
+    def begun(self) -> dict[tuple[int, int], Comparison]:
+        """A comparison for each input and output, of which nothing is known."""
+        sides = range(len(self.op.inputs)), range(len(self.op.outputs))
+        return {pair: Comparison(tolerance=self.relative) for pair in itertools.product(*sides)}
 
     def allowed(self, ref: Array, near: Array) -> Array:
         """The largest error allowed. near: the largest derivative near by."""
@@ -152,10 +164,10 @@ class Evaluated:
             return nearer(wide, found)
         return found
 
-    def nothing(self, i: int, j: int) -> float:
-        """A derivative of an output by an input that is no more than rounding of a zero."""
+    def nothing(self, values: Array, i: int) -> Array:
+        """Derivatives of such values by an input that are no more than rounding of a zero."""
         rounding = ZERO if not self.precision.coarse else 8.0 * self.precision.epsilon
-        return rounding * largest(self.here[self.spans[j]]) / self.typical[i]
+        return np.asarray(rounding * np.abs(values) / self.typical[i])
 
     def roughly(self, line: Line) -> Slope:
         """The derivative along a direction by one step, to find out what is behind a difference."""
@@ -176,6 +188,32 @@ class Evaluated:
         """The gradients of all inputs by a cotangent of one output."""
         return self.vjp(self.cotangents(output, w), self.lifted)
 
+    def unsteady(self, output: int, w: Array) -> list[Array]:
+        """How far the gradients by a cotangent move where all inputs move by their rounding.
+
+        No reference can be asked for more than that. Both sides and the middle must be
+        apart, else they are at a branch, or at a value of its own; and what moves without the
+        inputs has no such excuse. In the shapes of the inputs.
+        """
+        rng = np.random.default_rng(0x5A4E)
+        here = _zeros(self, self.gradients(output, w))
+        again = _zeros(self, self.gradients(output, w))
+        out = [np.zeros(x.shape) for x in self.at]
+        for units in SHAKEN:
+            moves = [rng.uniform(0.5, 1.0, x.shape) * rng.choice([-1, 1], x.shape) for x in self.at]
+            sides = []
+            for size in (units, -units):
+                at = []
+                for x, v, move in zip(self.at, self.op.inputs, moves, strict=True):
+                    moved = x * (1.0 + size * self.precision.epsilon * move)
+                    at.append(moved if self.lifted else v.rounded(moved))
+                sides.append(_zeros(self, replace(self, at=tuple(at)).gradients(output, w)))
+            with np.errstate(all="ignore"):
+                for k, (g, right, left) in enumerate(zip(here, *sides, strict=True)):
+                    apart = [np.abs(a - b) for a, b in ((right, g), (left, g), (right, left))]
+                    out[k] = np.fmax(out[k], np.fmin.reduce(apart))
+        return [np.where(g == h, n, 0.0) for g, h, n in zip(here, again, out, strict=True)]
+
     def cotangents(self, output: int, w: Array) -> list[Array | None]:
         """One cotangent as those of all outputs."""
         out: list[Array | None] = [None] * len(self.op.outputs)
@@ -193,6 +231,18 @@ class Evaluated:
                     f"the gradient by `{v.name}` has shape {g.shape}, not {v.value.shape}"
                 )
         return list(found)
+
+    def elsewhere(self, k: int, scalars: Sequence[int], rng: np.random.Generator) -> Evaluated:
+        """The same with other values of some scalars of an input, of the size of most of it."""
+        x = self.at[k].reshape(-1).copy()
+        usual = float(np.median(np.abs(x[np.isfinite(x)]))) or self.typical[k]
+        for scalar in scalars:
+            sign = -1.0 if x[scalar] < 0 else 1.0
+            x[list(self.displaced(k, scalar))] = sign * usual * rng.uniform(0.5, 1.5)
+        at = list(self.at)
+        moved = x.reshape(at[k].shape)
+        at[k] = moved if self.lifted else self.op.inputs[k].rounded(moved)
+        return replace(self, at=tuple(at), here=outputs(self.op, at, self.lifted))
 
     def beside(self, rng: np.random.Generator) -> Evaluated:
         """The same a little further, where there are no kinks."""
@@ -252,6 +302,11 @@ def reads_a_triangle(e: Evaluated, k: int) -> bool:
             return False
         matters.append(not np.array_equal(there, e.here, equal_nan=True))
     return matters.count(True) == 1
+
+
+def _zeros(e: Evaluated, gradients: Sequence[Array | None]) -> list[Array]:
+    """The gradients, zeros where there is none."""
+    return [np.zeros(x.shape) if g is None else g for x, g in zip(e.at, gradients, strict=True)]
 
 
 def _gives_gradient(e: Evaluated) -> bool:
@@ -352,4 +407,7 @@ def _rounds_along(
         stands = 2 * np.sum(moves_far & (near == 0.0)) > np.sum(moves_far)
         noise = fourth_differences(line, 64e-10 if eps <= FLOAT64.epsilon else 64.0 * eps)
         noisy = np.isfinite(size) & (noise > rough * np.maximum(size, largest(far)))
-    return bool(stands or np.any(noisy))
+        moving = np.isfinite(far) & (far > 0.0)
+    # Rounding inside is in most of an output; one chaotic element is noisy by itself.
+    most = (2 * np.sum(noisy[s]) > np.sum((moving | noisy)[s]) for s in e.spans)
+    return bool(stands or any(most))

@@ -16,7 +16,7 @@ from engine.autograd.comparison.judgement import (
 from engine.autograd.reference.differences import Slope, one_sided, opinions
 from engine.autograd.reference.noise import Line, fourth_differences
 from engine.autograd.reference.step_sweep import step_sizes, sweep
-from engine.foreign.evaluated import ZERO, Evaluated
+from engine.foreign.evaluated import SHAKEN, ZERO, Evaluated
 from engine.foreign.operation import Array
 
 TINY = 1e-45
@@ -26,16 +26,23 @@ LARGER = (1e-4, 1e-3, 1e-2)
 # What cannot be told of an entry, since differences are too rough, does not matter where it is next
 # to nothing beside the largest entry.
 LOST = 1e-9
+# Of a value, what rounding of an input changes it by where no step is small enough; and how many
+# times another change of it may be that by the same rounding.
+CHAOTIC, ALIKE = 1e-7, 1e5
+CHAOS = Judgement(
+    "inconclusive", "rounding of the input changes the function by a large part of its value"
+)
 
 
 def settled(
     e: Evaluated, value: Line, scale: float, ad: float, found: Slope, allowed: float,
-    most: float = 0.0,
+    most: float = 0.0, rounded: tuple[Line, float] | None = None,
 ) -> Judgement:  # fmt: skip
     """The verdict on a derivative along a line. value: one number by displacement.
 
     found: by differences, with its error. scale: of what is displaced. most: the largest derivative
-    beside it, if it is an entry.
+    beside it, if it is an entry. rounded: the same number with its inputs displaced by t
+    times their own size at the most, and its derivative by the gradient.
     """
     ref, error = float(found.value[0]), float(found.error[0])
     difference = abs(ad - ref)
@@ -56,7 +63,25 @@ def settled(
         return kink
     if _small_steps_agree(e, value, scale, ad, ref, allowed):
         return PASS
-    return judge(difference, allowed, error, bool(np.isfinite(ref)))
+    last = judge(difference, allowed, error, bool(np.isfinite(ref)))
+    return CHAOS if last is FAIL and rounded and _is_chaotic(e, *rounded) else last
+
+
+def _is_chaotic(e: Evaluated, value: Line, ad: float) -> bool:
+    """Whether rounding of the input changes the value by much, and by about what the adjoint says.
+
+    Then no step is small enough to be a reference. Both sides and the middle must be apart, else
+    they are at a branch, or at a value of its own.
+    """
+    here = float(value(0.0)[0])
+    for units in SHAKEN:
+        t = units * e.precision.epsilon
+        right, left = float(value(t)[0]), float(value(-t)[0])
+        apart = min(abs(right - here), abs(left - here), abs(right - left))
+        much = apart > CHAOTIC * max(abs(here), abs(right), abs(left))
+        if much and apart <= ALIKE * abs(ad) * t <= ALIKE * ALIKE * apart:
+            return True
+    return False
 
 
 def _is_lost(e: Evaluated, value: Line, scale: float, ad: float, most: float) -> bool:
@@ -93,6 +118,7 @@ def _kink(e: Evaluated, value: Line, scale: float, ad: float, allowed: float) ->
     for measured in (False, True):
         right, left, noise = (float(x[0]) for x in one_sided(value, scale, e.precision, measured))
         low, high = min(right, left), max(right, left)
+        noise *= 1.0 if measured else CANCELLED / 4.0  # a sum has more than that of one value
         slack = 1e-4 * (abs(low) + abs(high)) + noise
         if high - low > 4.0 * slack and low - slack <= ad <= high + slack:
             near, other, unsure = (

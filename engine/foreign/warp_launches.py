@@ -16,7 +16,7 @@ import numpy as np
 
 import engine
 from engine import config
-from engine.autograd.comparison.tolerance import largest
+from engine.autograd.comparison.tolerance import largest, relative_error
 from engine.autograd.facts import Peer, Reason
 from engine.autograd.launch.check import LaunchOptions, check_launch
 from engine.autograd.launch.evaluation import Evaluation, EvaluationFailed, Evaluations
@@ -221,13 +221,13 @@ class _Differing:
             return pair
         worst = int(np.argmax(excess))
         entry = Entry(-1, -1, float(got.flat[worst]), float(exact.flat[worst]))
-        pair = _measured(pair, entry, largest(off), scale)
+        pair = _measured(pair, entry, float(allowed.flat[worst]), largest(off), scale)
         if not excess.max() > 1.0:
             return pair
         if pair.verdict in ("kink", "inconclusive") and self._beside(pair, worst, got):
             return pair
         entry = self._entry(pair, worst, got)
-        pair = _measured(replace(pair, worst=None), entry, largest(off), scale)
+        pair = _measured(replace(pair, worst=None), entry, 0.0, largest(off), scale)
         return replace(pair, verdict="fail", reason="", corner=None)
 
     def _beside(self, pair: PairResult, col: int, got: Array) -> bool:
@@ -299,17 +299,20 @@ def _of_warp(pair: PairResult) -> PairResult:
     )  # fmt: skip
 
 
-def _measured(pair: PairResult, entry: Entry, off: float, scale: float) -> PairResult:
+def _measured(
+    pair: PairResult, entry: Entry, allowed: float, off: float, scale: float
+) -> PairResult:
     """The pair, with what an entry is off by."""
     error = abs(entry.ad - entry.oracle)
-    relative = error / abs(entry.oracle) if abs(entry.oracle) > FLOOR * scale else 0.0
+    beside = entry.oracle if abs(entry.oracle) > FLOOR * scale else 0.0
+    relative = float(relative_error(error, beside, allowed, RTOL))
     worst = pair.worst
     if worst is None or error > abs(worst.ad - worst.oracle):
         worst = entry
     return replace(
         pair, worst=worst, max_abs_error=max(pair.max_abs_error, error),
         max_rel_error=max(pair.max_rel_error, relative), off=max(pair.off, off),
-        scale=max(pair.scale, scale),
+        scale=max(pair.scale, scale), tolerance=RTOL,
     )  # fmt: skip
 
 

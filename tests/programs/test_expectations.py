@@ -91,13 +91,14 @@ def test_a_comment_that_cannot_be_read_is_an_error(tmp_path: Path, comment: str)
 
 
 def test_a_row_that_passes_beside_an_error_is_seen() -> None:
-    def report(verdict: str, error: object) -> dict[str, Any]:
-        pair = {"verdict": verdict, "max_rel_error": error}
-        return {"launches": [{"pairs": [pair]}]}
+    def reports(verdict: str, error: object) -> list[dict[str, Any]]:
+        row = {"verdict": verdict, "max_rel_error": error, "rel_error": error, "tolerance": 1e-5}
+        launches: dict[str, Any] = {"launches": [{"pairs": [row]}], "end_to_end": []}
+        return [launches, {"runs": [launches]}, {"launches": [], "end_to_end": [row]}]
 
-    assert invariants.passing_errors(report("pass", 0.99))
-    assert invariants.passing_errors(report("pass", "inf")) and invariants.passing_errors(
-        report("pass", "nan")
-    )
-    for verdict, error in (("pass", 1e-4), ("pass", None), ("fail", 0.99), ("kink", 0.5)):
-        assert not invariants.passing_errors(report(verdict, error))
+    for error in (0.99, 2e-5, "inf", "nan"):
+        for report in reports("pass", error):
+            assert invariants.passing_errors(report)
+    for verdict, known in (("pass", 1e-5), ("pass", None), ("fail", 0.99), ("kink", 0.5)):
+        for report in reports(verdict, known):
+            assert not invariants.passing_errors(report)

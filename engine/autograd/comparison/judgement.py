@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engine.autograd.comparison.tolerance import relative_error
 from engine.autograd.results import Entry, PairResult, Verdict
 from engine.classes import dataclass
 
@@ -52,7 +53,7 @@ class Comparison:
 
     checked, directional, max_abs, max_rel, worst, digits_lost: see `PairResult`. excess: how
     far the worst entry is over its tolerance. scale, off: the largest element of the lifted
-    adjoint, and what the launch's own is off by. forward_error: see `PairResult`.
+    adjoint, and what the launch's own is off by. forward_error, tolerance: see `PairResult`.
     """
 
     verdict: Verdict = "skipped"
@@ -67,6 +68,7 @@ class Comparison:
     scale: float = 0.0
     off: float = 0.0
     forward_error: float | None = None
+    tolerance: float | None = None
 
     def judged(self, *judgements: Judgement) -> Comparison:
         """With these judgements, of which those count that are worse than what is known.
@@ -103,8 +105,8 @@ class Comparison:
         max_abs, max_rel = self.max_abs, self.max_rel
         if np.isfinite(error):
             max_abs = max(max_abs, error)
-            if abs(ref) > allowed:
-                max_rel = max(max_rel, error / max(abs(ref), size))
+            beside = max(abs(ref), size) if abs(ref) > allowed else 0.0
+            max_rel = max(max_rel, float(relative_error(error, beside, allowed, self.tolerance)))
         worst, most = self.worst, self.excess
         if excess > most:
             worst, most = Entry(row, col, float(ad), float(ref)), float(excess)
@@ -122,5 +124,5 @@ class Comparison:
         return PairResult(
             source, target, self.verdict, self.checked, self.directional, self.max_abs,
             self.max_rel, worst, self.reason, None, self.digits_lost, None, self.scale, self.off,
-            self.forward_error,
+            self.forward_error, tolerance=self.tolerance,
         )  # fmt: skip

@@ -91,6 +91,13 @@ class Tolerance:
         return self.eps is None and self.atol is None and self.rtol is None
 
     @property
+    def relative(self) -> float | None:
+        """The relative error that is allowed; None where an absolute one is asked for, too."""
+        if self.atol is not None:
+            return None
+        return max(AUTO_RTOL, COARSE_RTOL * self.epsilon) if self.rtol is None else self.rtol
+
+    @property
     def floor(self) -> float:
         """Entries this small beside the largest near them are rounding of sums, not slopes."""
         return max(AUTO_FLOOR, COARSE_FLOOR * self.epsilon)
@@ -104,6 +111,23 @@ class Tolerance:
         rtol = max(AUTO_RTOL, COARSE_RTOL * self.epsilon) if self.rtol is None else self.rtol
         atol = self.floor * scale + TINY if self.atol is None else self.atol * weight
         return np.asarray(atol + rtol * np.abs(reference))
+
+
+def relative_error(
+    error: Array | float, reference: Array | float, allowed: Array | float, rtol: float | None
+) -> Array:
+    """Errors relative to their references; 0 where a reference is no larger than what is allowed.
+
+    rtol: of errors that are allowed, the part of the reference that was: `allowed / rtol` is the
+    reference and, beside larger derivatives, some of these. What passes is relative to that, and
+    so is at most rtol.
+    """
+    with np.errstate(all="ignore"):
+        out = np.divide(error, np.abs(reference))
+        out = np.where(np.abs(reference) > allowed, out, 0.0)
+        if rtol is not None:
+            out = np.where(error <= allowed, np.minimum(out, np.divide(rtol * error, allowed)), out)
+    return out
 
 
 def largest(x: Array) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.autograd.comparison.judgement import NAN, Judgement
+from engine.autograd.comparison.judgement import NAN, Comparison, Judgement
 from engine.autograd.comparison.tolerance import AUTO_RTOL, Tolerance
 from engine.autograd.function.call import leaves_of
 from engine.autograd.function.displaced import POWER, DisplacedFunction
@@ -99,6 +99,13 @@ class ComparedFunction:
                 why = f"argument {p.input.label!r} holds NaN or Inf"
                 return Judgement("inconclusive", why)
         return NAN
+
+    def begun(self) -> dict[tuple[int, int], Comparison]:
+        """A comparison for each pair, of which nothing is known."""
+        t = self.tolerance
+        automatic = t.atol is None and t.rtol is None and not t.literal
+        relative = self.rtol if automatic else t.relative
+        return {p.key: Comparison(tolerance=relative) for p in self.pairs}
 
     def allowed(self, ref: Array) -> Array:
         """The largest error allowed at each entry, beside the others in its row and column."""

@@ -47,7 +47,7 @@ def compare_directions(function: ComparedFunction) -> dict[Key, Comparison]:
     """Compares w'Jv along random directions."""
     adjoint = [_gradients(function) for _ in range(DIRECTIONS)]
     function.recorded.restore()
-    out = {p.key: Comparison() for p in function.pairs}
+    out = function.begun()
     for found in adjoint:
         along = {id(v): _direction(function, v) for v in function.inputs}
         for p in function.pairs:
@@ -115,8 +115,8 @@ def _along(
         spread = float(np.linalg.norm(parts))
     ad = float(parts.sum())
     allowed = float(function.allowed(np.asarray(max(abs(ref), spread))))
-    c = c.measured(ad, ref, max(allowed, 1e-300))
     agrees = abs(ad - ref) <= allowed + error
+    c = c.measured(ad, ref, max(allowed + (error if agrees else 0.0), 1e-300), size=spread)
     if agrees and error > 0.1 * max(abs(ref), spread) > 0:
         why = f"the reference itself is uncertain by {error:.1e}"
         return c.judged(Judgement("inconclusive", why))

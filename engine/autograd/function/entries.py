@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from engine.autograd.comparison.block import EntryBlock
 from engine.autograd.comparison.convergence import judge_slopes
 from engine.autograd.comparison.judgement import FAIL, NAN, PASS, TRUST, Comparison, Judgement
-from engine.autograd.comparison.tolerance import largest
+from engine.autograd.comparison.tolerance import largest, relative_error
 from engine.autograd.function.adjoint import adjoint_rows
 from engine.autograd.function.compared import ComparedFunction
 from engine.autograd.function.displaced import slope_by, typical_size
@@ -36,7 +36,7 @@ def compare_entries(function: ComparedFunction) -> dict[Key, Comparison]:
     limit = function.max_outputs
     adjoint_rows(function.recorded, function.pairs, dense.entries, limit)
     function.recorded.restore()
-    out = {p.key: Comparison() for p in function.pairs}
+    out = function.begun()
     for v in function.inputs:
         columns = _columns(function, v)
         cols = list(columns)
@@ -48,7 +48,7 @@ def compare_entries(function: ComparedFunction) -> dict[Key, Comparison]:
             for k, s in enumerate(columns.values()):
                 ref[:, k], error[:, k] = s.value[part][rows], s.error[part][rows]
             block = EntryBlock(tuple(range(len(ad))), tuple(cols), ad, ref, error)
-            out[p.key] = _judged(function, p, block)
+            out[p.key] = _judged(function, p, out[p.key], block)
     return out
 
 
@@ -64,9 +64,9 @@ def _columns(function: ComparedFunction, v: Variable) -> dict[int, Slope]:
     return dict(sorted(out.items()))
 
 
-def _judged(function: ComparedFunction, p: Pair, block: EntryBlock) -> Comparison:
+def _judged(function: ComparedFunction, p: Pair, c: Comparison, block: EntryBlock) -> Comparison:
     ad, ref, error = block.ad, block.reference.copy(), block.error.copy()
-    c = Comparison(checked=ad.size)
+    c = replace(c, checked=ad.size)
     if not ad.size:
         return c
     if not np.all(np.isfinite(ad)):
@@ -103,7 +103,8 @@ def _measured(
         excess = np.where(np.isfinite(diff), diff / allowed, np.inf)
         if c.verdict == "nan":
             excess = np.where(np.isfinite(ad), -1.0, np.inf)
-        rel = np.where(np.abs(ref) > allowed + TRUST * error, diff / np.abs(ref), 0.0)
+        known = np.abs(ref) > allowed + TRUST * error
+        rel = np.where(known, relative_error(diff, ref, allowed, c.tolerance), 0.0)
     k, j = (int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
     c = c.measured(float(ad[k, j]), float(ref[k, j]), float(allowed[k, j]),
                    block.rows[k], block.cols[j])  # fmt: skip

@@ -74,13 +74,13 @@ def compare(
     pairs: Collection[Pair] | None = None,
 ) -> LaunchComparison:  # fmt: skip
     """Compares pairs of an input and an output of a launch; all for None."""
-    compared = _begun(launch, pairs)
+    tolerance = replace(options.tolerance, epsilon=launch.epsilon)
+    compared = _begun(launch, tolerance.relative, pairs)
     size = launch.size
     inputs = [a for a in launch.inputs if size(a) and any(a == x for x, _ in compared)]
     outputs = [b for b in launch.outputs if size(b) and any(b == y for _, y in compared)]
     if not inputs or not outputs:
         return LaunchComparison(compared)
-    tolerance = replace(options.tolerance, epsilon=launch.epsilon)
     displaced = DisplacedLaunch(launch, inputs, outputs, tolerance)
     displaced.leave_out_reached()
     dead = {a for a in inputs if not displaced.live[a].any()}
@@ -161,12 +161,17 @@ def _still(live: ComparedLaunch, a: str, b: str, block: EntryBlock) -> Array:
     return np.broadcast_to(still[:, None], block.ad.shape)
 
 
-def _begun(launch: Evaluations, pairs: Collection[Pair] | None) -> dict[Pair, Comparison]:
+def _begun(
+    launch: Evaluations, tolerance: float | None, pairs: Collection[Pair] | None
+) -> dict[Pair, Comparison]:
     """A comparison for each pair, with the reason where there is nothing to compare."""
     every = [(a, b) for a in launch.inputs for b in launch.outputs]
     known = [pair for pair in every if pairs is None or pair in pairs]
     out = {
-        (a, b): Comparison(reason="" if launch.size(a) and launch.size(b) else "the array is empty")
+        (a, b): Comparison(
+            reason="" if launch.size(a) and launch.size(b) else "the array is empty",
+            tolerance=tolerance,
+        )
         for a, b in known
     }
     for pair in sorted(set(pairs or ()) - set(known)):

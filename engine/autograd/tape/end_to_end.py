@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.comparison.judgement import TRUST
-from engine.autograd.comparison.tolerance import Tolerance, largest
+from engine.autograd.comparison.tolerance import Tolerance, largest, relative_error
 from engine.autograd.launch.confirmed import CLOSE
 from engine.autograd.launch.evaluation import EvaluationFailed
 from engine.autograd.reference.differences import Slope, bear_out, remembered, slope
@@ -207,7 +207,7 @@ def _closer(evaluation: TapeEvaluation, v: Direction, n: Derivatives) -> WholeRe
     But not where a derivative is written by hand: forward mode has those of the launches' own.
     """
     found = n.result("pass", n.ref, n.allowed(n.ref))
-    if found.rel_error <= CLOSE or not evaluation.replay.ruled:
+    if abs(n.ad - n.ref) <= CLOSE * abs(n.ref) or not evaluation.replay.ruled:
         return found
     try:
         forward = evaluation.forward_along(v)
@@ -339,10 +339,13 @@ class Derivatives:
         self, verdict: Verdict, other: float, allowed: float, reason: str = ""
     ) -> WholeResult:
         """The result where another number stands beside the backward pass's."""
-        error = abs(self.ad - other) / abs(other) if abs(other) > allowed else 0.0
+        error = abs(self.ad - other)
         if verdict != "pass":  # never a failure without an error
-            error = abs(self.ad - other) / max(abs(other), 1e-300)
-        return WholeResult(verdict, 1, self.ad, other, float(error), reason)
+            relative = error / max(abs(other), 1e-300)
+        else:
+            beside = max(abs(other), self.spread) if abs(other) > allowed else 0.0
+            relative = float(relative_error(error, beside, allowed, self.rtol))
+        return WholeResult(verdict, 1, self.ad, other, relative, reason, tolerance=self.rtol)
 
 
 def compare(

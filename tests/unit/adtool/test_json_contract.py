@@ -25,9 +25,10 @@ LAUNCH = {
 PAIR = {
     "input", "output", "verdict", "checked", "max_abs_error", "max_rel_error", "worst",
     "directional", "reason", "digits_lost", "scale", "off", "forward_error", "by_whole",
+    "tolerance",
 }  # fmt: skip
 WORST = {"row", "col", "ad", "oracle", "row_name", "col_name"}
-WHOLE = {"tape", "verdict", "rel_error", "reason", "rounding"}
+WHOLE = {"tape", "verdict", "rel_error", "reason", "rounding", "tolerance"}
 FINDING = {
     "code", "name", "severity", "message", "help", "kernel", "tape", "launch", "file", "line",
     "column", "end_line", "end_column", "count", "notes", "suppressed", "suppressed_by",
