@@ -40,6 +40,8 @@ ROUNDING = 1e-2
 UNITS = 64.0
 # Two runs may differ by this part of the largest value: sums in another order.
 REPEATED = 1e-3
+# The same in float64, where nothing but the order of sums is left.
+REORDERED = 1e-11
 LEVEL = 1e-4
 # A sum is too small to tell anything of its parts below this part of their size. Such a direction
 # is drawn again, so often at most.
@@ -94,30 +96,58 @@ class Directional:
 
 
 def compare_repeated(launch: ComparedLaunch, pairs: Comparisons) -> Comparisons:
-    """Runs the launch and its adjoint twice: both must give the same again."""
-    own = launch.displaced.evaluations.own
+    """Runs the launch and its adjoint twice: both must give the same again.
+
+    An element that differs by a part of itself, beside larger ones, may be a sum that cancels, in
+    another order: it must differ in float64, too, by more than rounding.
+    """
     w = {b: launch.cotangent(b) for b in launch.outputs}
-    runs = []
-    for _ in range(2):
-        made = {b: own.forward()[b].copy() for b in launch.outputs}
-        runs.append((made, {a: own.vjp(w)[a].copy() for a in launch.inputs}))
-    (results, gradients), (results_again, gradients_again) = runs
+    runs = _twice(launch, launch.displaced.evaluations.own, w)
+    finer: dict[str, tuple[Array, Array]] = {}
     out = dict(pairs)
     for a, b in pairs:
         if a not in launch.inputs or b not in launch.outputs:
             continue
-        for what, x, y in (
-            ("its results", results[b], results_again[b]),
-            ("its adjoint", gradients[a], gradients_again[a]),
-        ):
+        for what, name in (("its results", f"result {b}"), ("its adjoint", f"gradient {a}")):
+            x, y = runs[name]
             with np.errstate(all="ignore"):
                 spread, size = largest(x - y), largest(x)
+            why = ""
             if spread > REPEATED * size:
-                part = f"{spread / size:.1e} of the largest value" if size else f"{spread:.1e}"
-                out[a, b] = out[a, b].judged(
-                    Judgement("nondeterministic", f"{what} differ by {part}")
-                )
+                why = f"{spread / size:.1e} of the largest value" if size else f"{spread:.1e}"
+            elif (suspect := _differ(x, y)).any():
+                finer = finer or _twice(launch, launch.displaced.exact, w)
+                x, y = finer[name]
+                again = suspect & _differ(x, y, REORDERED * largest(x))
+                if again.any():
+                    part = float(
+                        np.max(np.abs(x - y)[again] / np.maximum(np.abs(x[again]), 1e-300))
+                    )
+                    why = f"{part:.1e} of the value of an element"
+            if why:
+                found = Judgement("nondeterministic", f"{what} differ by {why}")
+                out[a, b] = out[a, b].judged(found)
     return out
+
+
+def _twice(
+    launch: ComparedLaunch, evaluation: Evaluation, w: Mapping[str, Array]
+) -> dict[str, tuple[Array, Array]]:
+    """Results and gradients of two runs."""
+    runs = []
+    for _ in range(2):
+        made = {f"result {b}": evaluation.forward()[b].copy() for b in launch.outputs}
+        grads = evaluation.vjp(w)
+        runs.append(made | {f"gradient {a}": grads[a].copy() for a in launch.inputs})
+    first, second = runs
+    return {name: (x, second[name]) for name, x in first.items()}
+
+
+def _differ(x: Array, y: Array, least: float = 0.0) -> Array:
+    """Where two runs differ by a part of an element, and by more than so much."""
+    with np.errstate(all="ignore"):
+        off = np.abs(x - y)
+        return np.asarray((off > REPEATED * np.abs(x)) & (off > least))
 
 
 def compare_directions(
@@ -331,15 +361,17 @@ def cancel(gradients: Iterable[Array], v: Iterable[Array]) -> bool:
         return abs(sum(float(p.sum()) for p in parts)) < CANCELS * size
 
 
-def levelled(v: Array, grads: Sequence[Array], rng: np.random.Generator) -> Array:
+def levelled(
+    v: Array, grads: Sequence[Array], rng: np.random.Generator, least: float = LEVEL
+) -> Array:
     """The direction with its strongest parts weakened, so that weak ones show beside them.
 
     v times the gradients of an earlier direction says how much each part counts; all are
-    made to count as the weakest, or as LEVEL of their median, which rounding leaves visible.
+    made to count as the weakest, or as `least` of their median, which rounding leaves visible.
     """
     with np.errstate(all="ignore"):
         part = np.max([np.abs(g * v) for g in grads], axis=0)
-        level = level_of(part, LEVEL)
+        level = level_of(part, least)
     return weakened(v, part, level if level > 0.0 else np.inf, rng)
 
 
