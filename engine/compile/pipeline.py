@@ -74,6 +74,7 @@ class Variants:
         self._clashes: dict[tuple[tuple[int, ...], frozenset[str], bool], list[Store]] = {}
         self._stops: dict[frozenset[str], tuple[Function, ...]] = {}
         self._late: dict[Key, tuple[ad.Late, ...]] = {}
+        self._nonlinear: dict[frozenset[str], tuple[ad.NonlinearGradient, ...]] = {}
         self._entries: dict[tuple[Backend, Form, Key], Entry] = {}
         self._forms: dict[tuple[Form, Key], Kept] = {}  # that an earlier process left
         self._threads: dict[tuple[Form, Names, Names], Threads] = {}
@@ -223,6 +224,13 @@ class Variants:
         return self._few(
             self._late, (wrt, shared), ["late", wrt, shared],
             lambda: ad.late(self.reversible, wrt, shared), (),
+        )  # fmt: skip
+
+    def nonlinear_gradients(self, wrt: frozenset[str]) -> tuple[ad.NonlinearGradient, ...]:
+        """Gradients of the user's own for which the tangents of `wrt` may not be the transpose."""
+        return self._few(
+            self._nonlinear, wrt, ["nonlinear", wrt],
+            lambda: ad.nonlinear_gradients(self.ir, wrt), (),
         )  # fmt: skip
 
     @functools.cached_property
