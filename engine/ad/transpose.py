@@ -20,6 +20,7 @@ from engine.ad.prepare import inline
 from engine.ad.reverse import backward_code
 from engine.ad.silence import silent
 from engine.ad.structure import structure
+from engine.ad.versions import versions
 from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, KernelError
 from engine.ir import nodes as n
@@ -37,13 +38,13 @@ def transpose(fn: n.Function, moving: Sequence[bool], there: frozenset[str]) -> 
     order of `grad.gradients`; it returns the tangents of the float results.
     Raises KernelError (E110) where the gradient is not linear in its cotangents.
     """
-    code = _code(fn, there)
-    grad, straight, results, cotangents = code.grad, code.body, code.results, code.cotangents
-    count, names = len(fn.params), code.names
-    arrays = frozenset(p.name for p in code.arrays)
-    _linear(fn, code)
+    own = _code(fn, there)
+    grad, straight, results, cotangents = own.grad, own.body, own.results, own.cotangents
+    count, names = len(fn.params), own.names
+    arrays = frozenset(p.name for p in own.arrays)
+    _linear(fn, own)
 
-    tangents = {p.name: n.Var(names.fresh(f"tan_{p.name}"), p.type) for p in code.arrays}
+    tangents = {p.name: n.Var(names.fresh(f"tan_{p.name}"), p.type) for p in own.arrays}
     inputs = [
         n.Var(names.fresh(f"tan_{r.name}"), r.type) if m else None
         for r, m in zip(results, moving, strict=True)
@@ -99,7 +100,8 @@ def _code(fn: n.Function, there: frozenset[str]) -> _Code:
     grad = _OwnCode().function(grad)
     names = Names(names_in(grad))
     body, results = structure(grad, names)
-    straight = propagate(replace(grad, body=inline(body, names), results=()))
+    body = versions(inline(body, names), names, results)
+    straight = propagate(replace(grad, body=body, results=()))
     return _Code(
         grad, _live(straight, results), results,
         tuple(p for p in grad.params[len(fn.params) : first] if is_float(p.type)),

@@ -1,7 +1,7 @@
 """Gradients of the user's own that forward mode asks at cotangents of one, though they may bend.
 
-What such a gradient gives for a cotangent of one is a row of the Jacobian only where the gradient is
-linear in its cotangents. Where it is not (it clips them, say), forward and reverse mode differ.
+What such a gradient gives for a cotangent of one is a row of the Jacobian only where it is linear
+in its cotangents. Where it is not (it clips them, say), forward and reverse mode differ.
 """
 
 from __future__ import annotations
