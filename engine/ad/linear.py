@@ -112,7 +112,8 @@ class _Degrees:
                 return Kink(what, s.span)
         for s in self.statements:
             if isinstance(s, n.Set) and s.dst in results and self.of(s.dst) & _FIXED:
-                return Kink(_FREE, s.span)
+                made = (d.span for d in self.statements if s.value in n.defs_of(d))
+                return Kink(_FREE, next(made, s.span))
         return None
 
     def moves(self, atoms: Iterable[n.Atom]) -> int:

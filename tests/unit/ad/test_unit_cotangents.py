@@ -1,0 +1,60 @@
+"""Which handwritten gradients the tangent of a kernel asks at cotangents of one."""
+
+from __future__ import annotations
+
+import engine as wp
+from engine import ad
+
+A = wp.array(dtype=float)
+
+
+@wp.func
+def clipped(x: float):
+    return x * x
+
+
+@wp.func_grad(clipped)
+def adj_clipped(x: float, adj_ret: float):
+    wp.adjoint[x] += 2.0 * x * wp.clamp(adj_ret, -1.0, 1.0)
+
+
+@wp.func
+def below(x: float, n: int):
+    return clipped(x) + float(n)
+
+
+@wp.func
+def gathered(x: A, i: int, s: float):
+    return x[i] * s
+
+
+@wp.func_grad(gathered)
+def adj_gathered(x: A, i: int, s: float, adj_ret: float):
+    """Linear in what numbers get, not in what the array gets."""
+    wp.adjoint[s] += x[i] * adj_ret
+    if adj_ret > 0.0:
+        wp.adjoint[x][i] += s * adj_ret
+
+
+@wp.kernel
+def kernel(x: A, z: A, t: A, y: A, n: wp.array(dtype=int)):
+    i = wp.tid()
+    y[i] = below(x[i], n[i]) + gathered(z, i, t[i])
+    n[i] = int(clipped(t[i]))
+
+
+def asked(*wrt: str) -> list[tuple[str, str, str]]:
+    found = ad.nonlinear_gradients(kernel.ir, frozenset(wrt))
+    return [(g.function, g.gradient, g.kink.what) for g in found]
+
+
+def test_only_where_a_number_moves() -> None:
+    (one,) = asked("x", "y")
+    assert "clipped" in one[0] and "adj_clipped" in one[1] and "clamp" in one[2]
+    assert asked("y") == asked("z") == []
+    assert asked("x") == asked("x", "y", "z") == [one]  # each once
+
+
+def test_gradients_of_arrays_that_do_not_move_do_not_count() -> None:
+    """What the gradient does to that of `z` is lost, and only how `s` moves is asked for."""
+    assert "gathered" not in str(asked("t", "y"))
