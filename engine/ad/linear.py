@@ -150,6 +150,8 @@ class _Degrees:
 
     def written(self, s: n.Store | n.Atomic) -> str:
         if s.array.name not in self.arrays:
+            if not self.arrays and not self.of(s.value) & _LINEAR:
+                return ""  # where arrays are inputs, the transpose runs this again
             return f"writes to `{s.array.name}`, which is no gradient"
         if isinstance(s, n.Atomic) and s.kind not in _UPDATES:
             return f"updates a gradient by an atomic {s.kind}"

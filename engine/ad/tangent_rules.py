@@ -135,7 +135,7 @@ def custom(b: Builder, s: n.Call, tangents: Sequence[Maybe]) -> list[Maybe]:
 
     One row of the Jacobian for each scalar of the results: the VJP of a unit cotangent,
     times the tangents of the inputs. So forward mode is the transpose of reverse mode,
-    whatever the user wrote.
+    whatever the user wrote, as long as it is linear in the cotangents: see `unit_cotangents`.
     """
     assert s.func.grad is not None
     grad = silent(s.func.grad)

@@ -58,3 +58,39 @@ def test_only_where_a_number_moves() -> None:
 def test_gradients_of_arrays_that_do_not_move_do_not_count() -> None:
     """What the gradient does to that of `z` is lost, and only how `s` moves is asked for."""
     assert "gathered" not in str(asked("t", "y"))
+
+
+@wp.func
+def counted(x: float, n: wp.array(dtype=int), seen: A):
+    return x * x
+
+
+@wp.func_grad(counted)
+def adj_counted(x: float, n: wp.array(dtype=int), seen: A, adj_ret: float):
+    wp.adjoint[x] += 2.0 * x * adj_ret
+    n[0] = n[0] + 1
+    seen[0] = 2.0
+
+
+@wp.func
+def kept(x: float, seen: A):
+    return x * x
+
+
+@wp.func_grad(kept)
+def adj_kept(x: float, seen: A, adj_ret: float):
+    seen[0] = adj_ret
+    wp.adjoint[x] += 2.0 * x * seen[0]
+
+
+@wp.kernel
+def leaving(x: A, z: A, n: wp.array(dtype=int), seen: A, y: A):
+    i = wp.tid()
+    y[i] = counted(x[i], n, seen) + kept(z[i], seen)
+
+
+def test_what_a_gradient_leaves_in_memory() -> None:
+    """Numbers that no cotangent is in change nothing; a cotangent may come back from there."""
+    assert ad.nonlinear_gradients(leaving.ir, frozenset("xy")) == ()
+    (g,) = ad.nonlinear_gradients(leaving.ir, frozenset("zy"))
+    assert "writes to `seen`" in g.kink.what

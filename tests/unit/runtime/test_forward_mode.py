@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.autograd import jacobian, jvp
+from engine.autograd import check_tape, gradcheck, gradcheck_tape, jacobian, jvp
 
 
 @wp.struct
@@ -257,6 +257,20 @@ def test_jacobians_are_those_of_reverse_mode(tmp_path: Path) -> None:
         (found,) = jacobian(run, 50, [x], [y], sparse=sparse).values()
         dense = found.toarray() if sparse else found.numpy()
         assert not np.any(dense)  # each cotangent of `f` is negative
+
+
+def test_checks_say_it_themselves(tmp_path: Path) -> None:
+    """They use forward mode, too, and tell of what is not linear as a wrong gradient."""
+    run = bent(tmp_path, "takes 'max' of it")
+    x, y = arrays()
+    with wp.Tape() as tape:
+        wp.launch(run, 3, [x], [y])
+    assert "fail" in {p.verdict for launch in check_tape(tape).launches for p in launch.pairs}
+    quiet: dict[str, Any] = {"raise_exception": False, "show_summary": False}
+    assert not gradcheck(run, 3, [x], [y], **quiet)
+    assert not gradcheck_tape(tape, **quiet)
+    with pytest.raises(UserWarning, match="forward mode"):  # it was not told before
+        jvp(run, 3, [x, y], tangents={x: np.ones(3)})
 
 
 PROGRAM = TEXT.format(parameters="x: float", result="x", cotangents="adj_ret: float",
