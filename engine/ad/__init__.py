@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from engine.ad.accesses import Access, Accesses, accesses
     from engine.ad.cuts import Cut, Flow, flows
     from engine.ad.decisions import decisions, loops_by_floats
-    from engine.ad.derivative import derivatives
+    from engine.ad.derivative import derivatives, nonlinear_derivatives
     from engine.ad.guarded_accesses import guard_accesses
     from engine.ad.kept import keep
     from engine.ad.late import Late, late
@@ -40,7 +40,7 @@ _late(
         "engine.ad.accesses": "Access Accesses accesses",
         "engine.ad.cuts": "Cut Flow flows",
         "engine.ad.decisions": "decisions loops_by_floats",
-        "engine.ad.derivative": "derivatives",
+        "engine.ad.derivative": "derivatives nonlinear_derivatives",
         "engine.ad.guarded_accesses": "guard_accesses",
         "engine.ad.kept": "keep",
         "engine.ad.late": "Late late",
@@ -69,6 +69,7 @@ __all__ = [
     "keep", "lift", "loops_by_floats", "prepare",
     "read_params", "record",
     "replay_read_params", "replay_written_params", "replayed_params", "reuse", "reverse", "routes",
-    "Late", "late", "NonlinearGradient", "nonlinear_gradients", "steering", "stops",
+    "Late", "late", "NonlinearGradient", "nonlinear_derivatives", "nonlinear_gradients",
+    "steering", "stops",
     "tangent", "unroll", "watch", "watched", "write_out", "written_params",
 ]  # fmt: skip

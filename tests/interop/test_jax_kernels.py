@@ -471,6 +471,7 @@ def positives(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     y[i] = positive(x[i])
 
 
+@pytest.mark.cold("a warning that is given once")
 def test_forward_mode_of_a_gradient_that_is_not_linear_is_told_of():
     f, x = wp.jax_kernel(positives, enable_backward=True), f32(3)
     assert not np.any(jax.jit(jax.grad(lambda x: -f(x)[0].sum()))(x))  # nothing is said of this

@@ -484,6 +484,7 @@ def positives(x: wp.array(dtype=wp.float64), y: wp.array(dtype=wp.float64)):
     y[i] = positive(x[i])
 
 
+@pytest.mark.cold("a warning that is given once")
 def test_forward_mode_of_a_gradient_that_is_not_linear_is_told_of() -> None:
     op, x = wp.torch_kernel(positives, order=2), doubles(3)
     (back,) = torch.autograd.grad(-op(x).sum(), x)

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def twice(x: float, g: float):
 def native(g: float) -> float: ...
 
 
-@wp.func_native("return x * x;", adj_snippet="adj_x += x * fmaxf(adj_ret, 0.0f);")
+@wp.func_native("return x * x;", adj_snippet="adj_x += adj_ret > 0 ? x * adj_ret : 0;")
 def squared(x: float) -> float: ...
 
 
@@ -174,6 +175,8 @@ def test_of_linear_gradients_nothing_is_said(case: str, of_tape: bool, tmp_path:
 
 # ---- others
 
+ONCE = pytest.mark.cold("a warning that is given once")
+
 BENT = {
     "takes 'max' of it": "wp.adjoint[x] += 2.0 * x * wp.max(adj_ret, 0.0)  # HERE",
     "compares it": "if adj_ret > 0.0:  # HERE\n    wp.adjoint[x] += 2.0 * x * adj_ret",
@@ -189,6 +192,7 @@ def bent(folder: Path, why: str) -> Any:
     return kernel(folder, why, ONE, BENT[why])
 
 
+@ONCE
 @pytest.mark.parametrize("why", list(BENT))
 @pytest.mark.parametrize("of_tape", [True, False])
 def test_what_is_not_linear_is_told_of_once(why: str, of_tape: bool, tmp_path: Path) -> None:
@@ -217,6 +221,7 @@ def test_what_is_not_linear_is_told_of_once(why: str, of_tape: bool, tmp_path: P
         np.testing.assert_allclose(m[y].numpy(), expected, rtol=1e-6)
 
 
+@ONCE
 def test_the_filter_that_the_text_names(tmp_path: Path) -> None:
     run = bent(tmp_path, "compares it")
     x, y = arrays()
@@ -259,6 +264,60 @@ def test_jacobians_are_those_of_reverse_mode(tmp_path: Path) -> None:
         assert not np.any(dense)  # each cotangent of `f` is negative
 
 
+@wp.func
+def positive(x: float):
+    return x * x
+
+
+@wp.func_grad(positive)
+def adj_positive(x: float, adj_ret: float):
+    wp.adjoint[x] += 2.0 * x * wp.max(adj_ret, 0.0)
+
+
+@wp.func
+def cube(x: float):
+    return x * x * x
+
+
+@wp.func_grad(cube)
+def adj_cube(x: float, adj_ret: float):
+    wp.adjoint[x] += 3.0 * x * x * adj_ret
+
+
+@ONCE
+@pytest.mark.parametrize("inner", [positive, cube])
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_the_derivative_of_a_function_in_a_kernel(inner: Any, rounds: int) -> None:
+    """It is by forward mode where the function has loops, and by its adjoint elsewhere."""
+    if rounds:
+
+        @wp.func
+        def below(x: float):
+            s = 0.0
+            for k in range(rounds):
+                s -= inner(x)
+            return s
+    else:
+
+        @wp.func
+        def below(x: float):
+            return -inner(x)
+
+    @wp.kernel(module="unique")
+    def slopes(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = wp.grad(below)(x[i])
+
+    x, y = arrays()
+    wanted = rounds and inner is positive
+    with pytest.warns(UserWarning, match="`adj_positive`.*So `grad`") if wanted else nullcontext():
+        wp.launch(slopes, 3, [x, y])
+    wp.launch(slopes, 3, [x, y])
+    if inner is cube:
+        np.testing.assert_allclose(y.numpy(), -max(rounds, 1) * 3 * x.numpy() ** 2, rtol=1e-6)
+
+
+@ONCE
 def test_checks_say_it_themselves(tmp_path: Path) -> None:
     """They use forward mode, too, and tell of what is not linear as a wrong gradient."""
     run = bent(tmp_path, "takes 'max' of it")
@@ -275,25 +334,45 @@ def test_checks_say_it_themselves(tmp_path: Path) -> None:
 
 PROGRAM = TEXT.format(parameters="x: float", result="x", cotangents="adj_ret: float",
                       body=BENT["compares it"].replace("\n", "\n    "), call=ONE[3]) + """
+@wp.func
+def summed(x: float):
+    s = 0.0
+    for k in range(2):
+        s += f(x)
+    return s
+
+@wp.kernel(module="unique")
+def slope(x: A, y: A):
+    y[0] = wp.grad(summed)(x[0])
+
 import sys
 x, y = wp.array([0.5], dtype=float), wp.zeros(1, dtype=float)
-print(wp.autograd.jvp(run, 1, [x, y], tangents={x: [1.0]})[y].numpy().tolist())
-print("engine.frontend.lowering" in sys.modules)
+if "grad" in sys.argv:
+    wp.launch(slope, 1, [x, y])
+else:
+    y = wp.autograd.jvp(run, 1, [x, y], tangents={x: [1.0]})[y]
+print(y.numpy().tolist(), "engine.frontend.lowering" in sys.modules)
 """  # fmt: skip
 
 
-def test_a_kernel_that_an_earlier_process_compiled(tmp_path: Path) -> None:
+@pytest.mark.cold("an empty cache of the test's own")
+@pytest.mark.host("kernels of GPUs are lowered in each process")
+@pytest.mark.parametrize(
+    ("how", "printed"),
+    [("jvp", ["[0.0] True\n", "[0.0] False\n"]), ("grad", ["[2.0] True\n", "[2.0] True\n"])],
+)
+def test_a_kernel_that_an_earlier_process_compiled(how: str, printed: Any, tmp_path: Path) -> None:
+    """It is not lowered again for `jvp`; kernels whose `grad` may be another are not kept."""
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
     env = {**os.environ, "ENGINE_CACHE_DIR": str(tmp_path / "cache"), "ENGINE_VERIFY_IR": "0"}
 
     def started() -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-W", "default", str(path)], env=env, text=True,
-                              capture_output=True, timeout=600)  # fmt: skip
+        return subprocess.run([sys.executable, "-W", "default", str(path), how], env=env,
+                              text=True, capture_output=True, timeout=600)  # fmt: skip
 
     cold, warm = started(), started()
     assert cold.returncode == warm.returncode == 0, cold.stderr + warm.stderr
-    assert [p.stdout.split("\n")[1] for p in (cold, warm)] == ["True", "False"]
+    assert [cold.stdout, warm.stdout] == printed
     for p in (cold, warm):
-        assert p.stdout.startswith("[0.0]")
         assert p.stderr.count("UserWarning: forward mode takes gradient `adj_f` of `f`") == 1
