@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from engine.ad.accesses import Access, Accesses, accesses
     from engine.ad.cuts import Cut, Flow, flows
     from engine.ad.decisions import decisions, loops_by_floats
-    from engine.ad.derivative import derivatives
+    from engine.ad.derivative import derivatives, nonlinear_derivatives
     from engine.ad.guarded_accesses import guard_accesses
     from engine.ad.kept import keep
     from engine.ad.late import Late, late
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from engine.ad.tangent import tangent
     from engine.ad.threads import clashes
     from engine.ad.unassigned import watched
+    from engine.ad.unit_cotangents import NonlinearGradient, nonlinear_gradients
     from engine.ad.unroll import unroll, write_out
     from engine.ad.watch import watch
     from engine.ir.touched import read_params, written_params
@@ -39,7 +40,7 @@ _late(
         "engine.ad.accesses": "Access Accesses accesses",
         "engine.ad.cuts": "Cut Flow flows",
         "engine.ad.decisions": "decisions loops_by_floats",
-        "engine.ad.derivative": "derivatives",
+        "engine.ad.derivative": "derivatives nonlinear_derivatives",
         "engine.ad.guarded_accesses": "guard_accesses",
         "engine.ad.kept": "keep",
         "engine.ad.late": "Late late",
@@ -55,6 +56,7 @@ _late(
         "engine.ad.tangent": "tangent",
         "engine.ad.threads": "clashes",
         "engine.ad.unassigned": "watched",
+        "engine.ad.unit_cotangents": "NonlinearGradient nonlinear_gradients",
         "engine.ad.unroll": "unroll write_out",
         "engine.ad.watch": "watch",
         "engine.ir.touched": "read_params written_params",
@@ -67,6 +69,7 @@ __all__ = [
     "keep", "lift", "loops_by_floats", "prepare",
     "read_params", "record",
     "replay_read_params", "replay_written_params", "replayed_params", "reuse", "reverse", "routes",
-    "Late", "late", "steering", "stops",
+    "Late", "late", "NonlinearGradient", "nonlinear_derivatives", "nonlinear_gradients",
+    "steering", "stops",
     "tangent", "unroll", "watch", "watched", "write_out", "written_params",
 ]  # fmt: skip

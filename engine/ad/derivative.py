@@ -19,6 +19,7 @@ from engine.ad.reverse import backward_code
 from engine.ad.silence import silent
 from engine.ad.structure import structure
 from engine.ad.tangent import tangent
+from engine.ad.unit_cotangents import NonlinearGradient, nonlinear_gradients
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
 from engine.ir.rewrite import Rewriter, names_in
@@ -37,6 +38,29 @@ class _Writer(Rewriter):
         if fn.derivative_of is not None:
             return _derivative(fn, silent(self.function(fn.derivative_of)))
         return super().change(fn)
+
+
+def _loops(body: n.Block) -> bool:
+    return any(isinstance(s, (n.For, n.While)) for s in n.walk(body))
+
+
+def nonlinear_derivatives(fn: n.Function) -> tuple[NonlinearGradient, ...]:
+    """The user's own gradients that derivatives of loops, which are by tangents, ask at ones.
+
+    fn: before its derivatives are written. See `nonlinear_gradients`.
+    """
+    found: dict[NonlinearGradient, None] = {}
+    todo = [fn]
+    for f in todo:
+        for g in n.callees(f):
+            if g.derivative_of is None or g.derivative_of in todo:
+                continue
+            todo.append(of := g.derivative_of)
+            names = Names(names_in(of))
+            if _loops(inline(structure(of, names)[0], names)):
+                for p in _inputs(of):
+                    found |= dict.fromkeys(nonlinear_gradients(of, frozenset({p.name})))
+    return tuple(found)
 
 
 def _inputs(f: n.Function) -> list[n.Var]:
@@ -58,7 +82,7 @@ def _derivative(fn: n.Function, f: n.Function) -> n.Function:
     names = Names(names_in(f))
     body, results = structure(f, names)
     body = inline(body, names)
-    if any(isinstance(s, (n.For, n.While)) for s in n.walk(body)):
+    if _loops(body):
         body = _by_tangents(f)
     else:
         body = _by_adjoint(f, body, results, names)

@@ -112,7 +112,8 @@ class _Degrees:
                 return Kink(what, s.span)
         for s in self.statements:
             if isinstance(s, n.Set) and s.dst in results and self.of(s.dst) & _FIXED:
-                return Kink(_FREE, s.span)
+                made = (d.span for d in self.statements if s.value in n.defs_of(d))
+                return Kink(_FREE, next(made, s.span))
         return None
 
     def moves(self, atoms: Iterable[n.Atom]) -> int:
@@ -149,6 +150,8 @@ class _Degrees:
 
     def written(self, s: n.Store | n.Atomic) -> str:
         if s.array.name not in self.arrays:
+            if not self.arrays and not self.of(s.value) & _LINEAR:
+                return ""  # where arrays are inputs, the transpose runs this again
             return f"writes to `{s.array.name}`, which is no gradient"
         if isinstance(s, n.Atomic) and s.kind not in _UPDATES:
             return f"updates a gradient by an atomic {s.kind}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from engine.ad.components import places
 from engine.ad.extremum import replaced
 from engine.ad.mute import Muted
+from engine.ad.silence import silent
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, E, const
 from engine.ir.ops import OPS, Elementwise, NoDerivative, Op
@@ -134,10 +135,10 @@ def custom(b: Builder, s: n.Call, tangents: Sequence[Maybe]) -> list[Maybe]:
 
     One row of the Jacobian for each scalar of the results: the VJP of a unit cotangent,
     times the tangents of the inputs. So forward mode is the transpose of reverse mode,
-    whatever the user wrote.
+    whatever the user wrote, as long as it is linear in the cotangents: see `unit_cotangents`.
     """
-    grad = s.func.grad
-    assert grad is not None
+    assert s.func.grad is not None
+    grad = silent(s.func.grad)
     inputs = [t for p, t in zip(s.func.params, tangents, strict=True) if is_value(p)]
     out: list[Maybe] = []
     for k, d in enumerate(s.dsts):

@@ -14,12 +14,14 @@ from dataclasses import replace
 
 from engine.ad.activity import active
 from engine.ad.cleanup import propagate, remove_dead
-from engine.ad.linear import nonlinear
+from engine.ad.linear import Kink, nonlinear
 from engine.ad.mute import Muted
 from engine.ad.prepare import inline
 from engine.ad.reverse import backward_code
 from engine.ad.silence import silent
 from engine.ad.structure import structure
+from engine.ad.versions import versions
+from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, KernelError
 from engine.ir import nodes as n
 from engine.ir.builder import Names, const
@@ -36,23 +38,13 @@ def transpose(fn: n.Function, moving: Sequence[bool], there: frozenset[str]) -> 
     order of `grad.gradients`; it returns the tangents of the float results.
     Raises KernelError (E110) where the gradient is not linear in its cotangents.
     """
-    assert fn.grad is not None
-    grad = silent(fn.grad)
-    count, first = len(fn.params), len(grad.params) - len(grad.gradients)
-    own = dict(zip(grad.gradients, grad.params[first:], strict=True))
-    grad = Muted().function(grad, frozenset(p.name for k, p in own.items() if k not in there))
-    grad = _OwnCode().function(grad)
-    names = Names(names_in(grad))
-    body, results = structure(grad, names)
-    straight = replace(grad, body=inline(body, names), results=())
-    straight = propagate(straight)
-    given = [p for k, p in own.items() if k in there]
-    straight = _live(straight, results)
-    cotangents = [p for p in grad.params[count:first] if is_float(p.type)]
-    arrays = frozenset(p.name for p in given)
-    _linear(fn, straight, arrays, cotangents, results)
+    own = _code(fn, there)
+    grad, straight, results, cotangents = own.grad, own.body, own.results, own.cotangents
+    count, names = len(fn.params), own.names
+    arrays = frozenset(p.name for p in own.arrays)
+    _linear(fn, own)
 
-    tangents = {p.name: n.Var(names.fresh(f"tan_{p.name}"), p.type) for p in given}
+    tangents = {p.name: n.Var(names.fresh(f"tan_{p.name}"), p.type) for p in own.arrays}
     inputs = [
         n.Var(names.fresh(f"tan_{r.name}"), r.type) if m else None
         for r, m in zip(results, moving, strict=True)
@@ -72,6 +64,56 @@ def transpose(fn: n.Function, moving: Sequence[bool], there: frozenset[str]) -> 
     return remove_dead(propagate(out))
 
 
+def nonlinear_by_values(fn: n.Function) -> Kink | None:
+    """Why the gradient of a function is not linear in its cotangents, where no array moves.
+
+    None where it is, and for a gradient in C++, of which nothing is known.
+    """
+    assert fn.grad is not None
+    return _kink(_code(fn, frozenset())) if fn.grad.native is None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """A gradient that is to be looked at.
+
+    grad: without messages. body: its code without jumps and calls; it ends with `results` set.
+    cotangents: parameters, floats. arrays: parameters that hold the gradients that are there.
+    names: those that are taken.
+    """
+
+    grad: n.Function
+    body: n.Function
+    results: tuple[n.Var, ...]
+    cotangents: tuple[n.Var, ...]
+    arrays: tuple[n.Var, ...]
+    names: Names
+
+
+def _code(fn: n.Function, there: frozenset[str]) -> _Code:
+    """The gradient of a function without effect on gradients of arrays that are not `there`."""
+    assert fn.grad is not None
+    grad = silent(fn.grad)
+    first = len(grad.params) - len(grad.gradients)
+    own = dict(zip(grad.gradients, grad.params[first:], strict=True))
+    grad = Muted().function(grad, frozenset(p.name for k, p in own.items() if k not in there))
+    grad = _OwnCode().function(grad)
+    names = Names(names_in(grad))
+    body, results = structure(grad, names)
+    body = versions(inline(body, names), names, results)
+    straight = propagate(replace(grad, body=body, results=()))
+    return _Code(
+        grad, _live(straight, results), results,
+        tuple(p for p in grad.params[len(fn.params) : first] if is_float(p.type)),
+        tuple(p for k, p in own.items() if k in there), names,
+    )  # fmt: skip
+
+
+def _kink(code: _Code) -> Kink | None:
+    arrays = frozenset(p.name for p in code.arrays)
+    return nonlinear(code.body, arrays, code.cotangents, code.results)
+
+
 class _OwnCode(Rewriter):
     """Functions by their own code, which is linear where the gradient that calls them is."""
 
@@ -88,17 +130,14 @@ def _live(fn: n.Function, results: Sequence[n.Var]) -> n.Function:
     return replace(fn, body=remove_dead(ended).body[:-1])
 
 
-def _linear(
-    fn: n.Function, grad: n.Function, arrays: frozenset[str], cotangents: Sequence[n.Var],
-    results: Sequence[n.Var],
-) -> None:  # fmt: skip
-    kink = nonlinear(grad, arrays, cotangents, results)
+def _linear(fn: n.Function, code: _Code) -> None:
+    kink = _kink(code)
     if kink is not None:
         raise KernelError(
             Diagnostic(
                 "E110",
-                f"`{fn.name}` has no derivative in forward mode: its gradient `{grad.name}` is not "
-                f"linear in a cotangent, but {kink.what}",
+                f"`{fn.name}` has no derivative in forward mode: its gradient `{code.grad.name}` "
+                f"is not linear in a cotangent, but {kink.what}",
                 kink.span,
                 "make it a sum of cotangents, each times what does not depend on them, or use "
                 "reverse mode",

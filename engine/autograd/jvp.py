@@ -82,7 +82,9 @@ def jvp(
     gradient, as in `Tape.backward`, and the result has the tangents that they have after
     the last record. Each recorded launch is differentiated at the values that its inputs
     had when it was recorded. Of functions with a gradient of the user's own (`func_grad`), it is
-    the transpose of that gradient. User arrays and gradients stay bit for bit as they were, and
+    the transpose of that gradient. One of numbers is asked at cotangents of one: where it is not
+    linear in its cotangents, as far as can be told, `jvp` and `backward` may differ, and a warning
+    says so, once for each function. User arrays and gradients stay bit for bit as they were, and
     nothing is printed.
 
     Raises TapeError: E406 for tangents that do not fit; E401 for a function given to

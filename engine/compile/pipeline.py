@@ -54,11 +54,14 @@ class Variants:
     def __init__(self, ir: Function | Remembered) -> None:
         self._remembered: Remembered | None = None
         self._ir: Function | None = None
+        # What derivatives in the kernel itself may not be right for.
+        self.nonlinear_derivatives: tuple[ad.NonlinearGradient, ...] = ()
         if isinstance(ir, Remembered):
             self._remembered = ir
             self.facts, self.answers = ir.facts, ir.answers
         else:
-            self._ir = _checked(ad.derivatives(_checked(ir)))
+            self.nonlinear_derivatives = ad.nonlinear_derivatives(_checked(ir))
+            self._ir = _checked(ad.derivatives(ir))
             self.facts, self.answers = facts_of(self._ir), Answers()
         self.read = self.facts.read
         self.written = self.facts.written
@@ -74,6 +77,7 @@ class Variants:
         self._clashes: dict[tuple[tuple[int, ...], frozenset[str], bool], list[Store]] = {}
         self._stops: dict[frozenset[str], tuple[Function, ...]] = {}
         self._late: dict[Key, tuple[ad.Late, ...]] = {}
+        self._nonlinear: dict[frozenset[str], tuple[ad.NonlinearGradient, ...]] = {}
         self._entries: dict[tuple[Backend, Form, Key], Entry] = {}
         self._forms: dict[tuple[Form, Key], Kept] = {}  # that an earlier process left
         self._threads: dict[tuple[Form, Names, Names], Threads] = {}
@@ -107,7 +111,8 @@ class Variants:
         """Whether its author is warned of something in it."""
         from engine.ir.nodes import callees
 
-        return any(f.unassigned for f in (self.ir, *callees(self.ir)))
+        unassigned = any(f.unassigned for f in (self.ir, *callees(self.ir)))
+        return unassigned or bool(self.nonlinear_derivatives)
 
     def is_there(self, backend: Backend, form: Form = "forward", key: Key = (NONE, NONE)) -> bool:
         """Whether a form can be had that this process has, or that an earlier one left."""
@@ -223,6 +228,13 @@ class Variants:
         return self._few(
             self._late, (wrt, shared), ["late", wrt, shared],
             lambda: ad.late(self.reversible, wrt, shared), (),
+        )  # fmt: skip
+
+    def nonlinear_gradients(self, wrt: frozenset[str]) -> tuple[ad.NonlinearGradient, ...]:
+        """Gradients of the user's own for which the tangents of `wrt` may not be the transpose."""
+        return self._few(
+            self._nonlinear, wrt, ["nonlinear", wrt],
+            lambda: ad.nonlinear_gradients(self.ir, wrt), (),
         )  # fmt: skip
 
     @functools.cached_property

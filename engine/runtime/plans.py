@@ -8,6 +8,7 @@ from engine.compile.pipeline import Variants
 from engine.logger import log_warning
 from engine.runtime import modules, warm
 from engine.runtime.device import get_device
+from engine.runtime.forward_mode import warn_of_nonlinear_derivatives
 from engine.runtime.plan import Plan
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def plan_of(kernel: Kernel, given: list[Any] | None = None) -> Plan:
     plan.variants.name, plan.variants.debug = kernel.key, debug
     plan.variants.in_order = kernel.in_order
     warn_of_unassigned_reads(plan.variants.ir)
+    warn_of_nonlinear_derivatives(plan.variants)
     modules.compile_group(kernel.module, kernel, plan, given)
     if place is not None:
         place.keep(kernel, plan.variants, captures)

@@ -21,6 +21,7 @@ from engine.lang.types import UINT8
 from engine.runtime.array import array
 from engine.runtime.device import Device
 from engine.runtime.execute import run
+from engine.runtime.forward_mode import warn_of_nonlinear_gradients
 from engine.runtime.plan import Plan
 from engine.runtime.storage import Storage, allocate
 from engine.runtime.transfer import move
@@ -126,6 +127,7 @@ def run_tangent(
     wrt: frozenset[str],
 ) -> None:  # fmt: skip
     """Runs the tangent of a launch: reads and changes `tangents` of the array parameters `wrt`."""
+    warn_of_nonlinear_gradients(plan.variants, wrt)
     arrays = {p.index: a for p in plan.array_params if (a := values[p.index]) is not None}
     private = Twin(arrays.values())
     changed = {private.block(arrays[i]) for i in plan.writes if i in arrays}

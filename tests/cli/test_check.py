@@ -105,6 +105,40 @@ def test_a_wrong_gradient(adtool: Any) -> None:
     assert (found["code"], found["kernel"], found["file"]) == ("G001", "cubes", str(path))
 
 
+CLIPPED = """
+import engine as wp
+
+@wp.func
+def square(x: float):
+    return x * x
+
+@wp.func_grad(square)
+def adj_square(x: float, adj_ret: float):
+    wp.adjoint[x] += 2.0 * x * wp.max(adj_ret, 0.0)
+
+@wp.kernel
+def squares(x: wp.array(dtype=float), w: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = square(x[i]) * w[i]
+
+x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
+w = wp.array([1.0, -1.0, 0.5], dtype=float)
+y = wp.zeros(3, dtype=float, requires_grad=True)
+with wp.Tape() as tape:
+    wp.launch(squares, 3, inputs=[x, w], outputs=[y])
+tape.backward(grads={y: wp.ones(3, dtype=float)})
+"""
+
+
+def test_a_gradient_that_is_not_linear_in_its_cotangent(adtool: Any) -> None:
+    """A finding; what `jvp` warns of is not said of the forward mode that checks use."""
+    adtool.script(CLIPPED)
+    done = adtool("check", "script.py")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "error[G001]: wrong gradient of kernel `squares`" in done.stdout
+    assert "forward mode takes" not in done.stdout + done.stderr
+
+
 def test_the_same_mistake_is_one_finding(adtool: Any) -> None:
     adtool.script(WRONG.replace("STEPS", "30"))
     report = adtool.report("script.py")

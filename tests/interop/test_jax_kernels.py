@@ -453,3 +453,29 @@ def test_vmap_without_a_method():
     assert y.shape == (2, 3)
     with pytest.raises(ValueError, match="vmap_method"):
         wp.jax_kernel(curve, vmap_method="all_at_once")
+
+
+@wp.func
+def positive(x: float):
+    return x * x
+
+
+@wp.func_grad(positive)
+def adj_positive(x: float, adj_ret: float):
+    wp.adjoint[x] += 2.0 * x * wp.max(adj_ret, 0.0)
+
+
+@wp.kernel
+def positives(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = positive(x[i])
+
+
+@pytest.mark.cold("a warning that is given once")
+def test_forward_mode_of_a_gradient_that_is_not_linear_is_told_of():
+    f, x = wp.jax_kernel(positives, enable_backward=True), f32(3)
+    assert not np.any(jax.jit(jax.grad(lambda x: -f(x)[0].sum()))(x))  # nothing is said of this
+    with pytest.warns(UserWarning, match="gradient `adj_positive` of `positive`") as told:
+        _, moved = jax.jvp(lambda x: f(x)[0], (x,), (x,))
+    assert len(told) == 1
+    close(moved, 2 * x * x)

@@ -466,3 +466,30 @@ def test_second_derivatives_of_one_input_of_several(nth: int, outer: str, inner:
         return getattr(torch.func, outer)(first)(given[nth])
 
     torch.testing.assert_close(twice(op), twice(reference_in_place))
+
+
+@wp.func
+def positive(x: wp.float64):
+    return x * x
+
+
+@wp.func_grad(positive)
+def adj_positive(x: wp.float64, adj_ret: wp.float64):
+    wp.adjoint[x] += wp.float64(2.0) * x * wp.max(adj_ret, wp.float64(0.0))
+
+
+@wp.kernel
+def positives(x: wp.array(dtype=wp.float64), y: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    y[i] = positive(x[i])
+
+
+@pytest.mark.cold("a warning that is given once")
+def test_forward_mode_of_a_gradient_that_is_not_linear_is_told_of() -> None:
+    op, x = wp.torch_kernel(positives, order=2), doubles(3)
+    (back,) = torch.autograd.grad(-op(x).sum(), x)
+    assert not back.any()  # nothing is said of this
+    with pytest.warns(UserWarning, match="gradient `adj_positive` of `positive`"):
+        _, moved = torch.func.jvp(op, (x.detach(),), (x.detach(),))
+    same(moved, 2 * x.detach() ** 2)
+    torch.func.jvp(op, (x.detach(),), (x.detach(),))  # once

@@ -1,7 +1,8 @@
 """Random gradients of arrays, as users write them: forward mode is their transpose.
 
 The functions read and write arrays of several shapes; the gradients are random linear code, with
-loops, branches, variables that carry cotangents, and are the derivative of nothing.
+loops, branches, variables that carry cotangents, numbers, or one after the other, and are the
+derivative of nothing.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Writer:
         return self.pick("{0}", "{0} * {1}", "wp.cross(c[i], {0})").format(value, self.number())
 
     def statement(self, depth: int, pad: str) -> None:
-        kind = self.random.randrange(9 if depth < 2 else 7)
+        kind = self.random.randrange(10 if depth < 2 else 7)
         if kind == 0:
             self.lines.append(f"{pad}one = {self.scalar()}")
         elif kind == 1:
@@ -93,6 +94,8 @@ class Writer:
         elif kind == 6:
             at = self.pick("i", "(i + 1) % 4")
             self.lines.append(f"{pad}wp.atomic_sub(wp.adjoint[a], {at}, {self.scalar()})")
+        elif kind == 9:
+            self.twice(pad)
         else:
             head = f"for j in range({self.pick('2', 'i')}):" if kind == 7 else "if a[i] > T(0.9):"
             self.lines.append(pad + head)
@@ -101,6 +104,27 @@ class Writer:
             if kind == 8:
                 self.lines.append(f"{pad}else:")
                 self.statement(depth + 1, pad + "    ")
+
+    def twice(self, pad: str) -> None:
+        """A variable that holds a number first, then a cotangent, then a number again."""
+        name = f"v{len(self.lines)}"
+        loop = f"{pad}for k in range({self.pick('2', 'i')}):"
+        self.lines += [
+            f"{pad}{name} = {self.number()}",
+            loop,
+            f"{pad}    {name} = {name} * {self.number()}",
+            f"{pad}one += {name} * {self.pick('adj_p', 'many[1]')}",
+            self.pick(
+                f"{pad}{name} = {name} * adj_p",
+                f"{pad}if a[i] > T(0.9):\n{pad}    {name} = {name} * adj_p\n"
+                f"{pad}else:\n{pad}    {name} = {self.scalar()}",
+            ),
+            loop,
+            f"{pad}    {name} += {self.scalar()}",
+            f"{pad}{self.element()} += {name}",
+            f"{pad}{name} = {self.number()}",
+            f"{pad}{self.element()} += {name} * adj_q[0]",
+        ]
 
     def element(self) -> str:
         return self.pick("wp.adjoint[a][i]", "wp.adjoint[b][i, 0]", "wp.adjoint[b][i, 1]",

@@ -133,12 +133,15 @@ class _Plan:
 
 
 def _has_tangent(own: Evaluation) -> bool:
-    """Whether there is a forward mode: C++ functions without an adjoint have none."""
+    """Whether there is a forward mode, as far as can be told the transpose of the adjoint.
+
+    C++ functions without an adjoint have none.
+    """
     try:
         own.variants.tangent_ir(own.wrt)
     except EngineError:
         return False
-    return True
+    return not own.variants.nonlinear_gradients(own.wrt)
 
 
 def _plan(pattern: Pattern, tangent: bool) -> _Plan:

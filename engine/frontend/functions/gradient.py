@@ -35,7 +35,8 @@ def grad(func: Any) -> Gradient:
     It takes the arguments of `func` and returns, for each that is no array, the derivative
     of the result by it: of the argument's type, and zero where that has no floats. Of several
     results, or a vector, it is the derivative of their sum. Kernels that use it can be
-    differentiated again. The function may read arrays but not write them.
+    differentiated again. The function may read arrays but not write them. Where it has loops, it is
+    found by forward mode: gradients of the user's own in it are asked as by `autograd.jvp`.
 
     Args:
         func: a function made by `@func`, a builtin, or what `grad` returned.

@@ -23,6 +23,7 @@ from engine.interop.ffi.program import Buffer, KernelProgram, Part, Shape, Step
 from engine.lang.types import ArrayType, is_float
 from engine.logger import log_warning
 from engine.runtime.device import HOST
+from engine.runtime.forward_mode import warn_of_nonlinear_gradients
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch_errors import fail
 
@@ -260,6 +261,7 @@ class _Writer:
                 wrt.add(p.name)
                 new.append((i, (*order, j)))
         key = ("tangent", frozenset(wrt))
+        warn_of_nonlinear_gradients(variants, key[1])
         made = variants.derived.get(key)
         if made is None:
             made = Variants(variants.tangent_ir(key[1]))

@@ -14,6 +14,7 @@ from engine.ir import nodes as n
 from engine.ir.printer import to_text
 from engine.lang.types import is_float
 from engine.runtime.execute import Executable
+from engine.runtime.forward_mode import warn_of_nonlinear_gradients
 from engine.runtime.plan import Plan
 from engine.runtime.plan_parts import Param
 from engine.tape.records import LaunchRecord
@@ -144,6 +145,11 @@ class Program:
             [*changed, *(tan[k] for k in changed if k in tan)],
             [*outputs, *(tan[k] for k in outputs if k in tan)],
         )
+
+    def warn_of_tangent(self) -> None:
+        """Warns of gradients of the user's own of which it may not be the transpose."""
+        moving = frozenset(p.name for p in self.moving)
+        warn_of_nonlinear_gradients(self.variants, moving)
 
     @cached_property
     def tangent_names(self) -> dict[str, str]:

@@ -189,6 +189,7 @@ def _moving(
     import torch
 
     over, names = of.tangents, of.program.tangent_names
+    of.program.warn_of_tangent()
     named = {p.name: t for p, t in zip(of.program.inputs, inputs, strict=True)}
     for p, v in zip(of.program.float_inputs, moved, strict=True):
         named[names[p.name]] = torch.zeros_like(named[p.name]) if v is None else v
