@@ -10,14 +10,18 @@ from dataclasses import replace
 import numpy as np
 
 from engine.builtins.resolve import resolve
+from engine.frontend.operands.kinds import LiteralKind
 from engine.frontend.operands.operand import (
     LiteralTable,
     Value,
     adapts,
     common_type,
+    float_literal,
     literal,
     number,
+    place_in,
 )
+from engine.ir.builder import Builder
 from engine.ir.nodes import Atom, Const
 from engine.ir.ops import OPS
 from engine.lang.types import FLOAT32, FLOAT64, INT32, INT64, ScalarType
@@ -197,3 +201,36 @@ def _as(v: Value, t: ScalarType) -> Value:
     n = number(v)
     assert n is not None and adapts(v, t)
     return replace(v, atom=Const(float(n) if t.kind == "f" else n, t))
+
+
+# ---- literals that are given to functions, or returned
+
+
+def literal_kind(values: Sequence[Value]) -> LiteralKind | None:
+    """The kind of a literal of floats that is one of these; None where one is none, or too many."""
+    if not values or not all(v.weak for v in values) or common_type(values) != FLOAT32:
+        return None
+    items: dict[tuple[Const, ...], None] = {}
+    for v in values:
+        own = (v,) if v.table is None else v.table.items
+        items[tuple(Const(float(number(i) or 0), FLOAT32) for i in own)] = None
+    every = tuple(c for own in items for c in own)
+    return LiteralKind(every) if len(every) <= MOST else None
+
+
+def literal_atoms(b: Builder, v: Value, kind: LiteralKind) -> tuple[Atom, ...] | None:
+    """What a literal is made of as one of a kind; None where it is none of its literals."""
+    if literal_kind([v, literal(0.0)]) is None:
+        return None
+    v = v if v.type == FLOAT32 else float_literal(b, v)
+    own = () if (found := literal_kind([v])) is None else found.items
+    starts = range(len(kind.items) - len(own) + 1)
+    start = next((k for k in starts if kind.items[k : k + len(own)] == own), None)
+    if start is None:
+        return None
+    if len(kind.items) == 1:
+        return (v.atom,)
+    if v.table is None:
+        return v.atom, Const(start, INT32)
+    place = place_in(b, v.table)
+    return v.atom, b.op("add", place, Const(start, INT32)) if start else place
