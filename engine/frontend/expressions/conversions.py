@@ -9,6 +9,7 @@ from engine.frontend.context.context import Context
 from engine.frontend.operands.kinds import COMPOUND_KINDS, Kind
 from engine.frontend.operands.operand import (
     QUOTIENT_HELP,
+    UNKNOWN_LITERALS,
     Bad,
     Known,
     Value,
@@ -35,6 +36,9 @@ def coerce(
     """The value as type `t`, or an error that names what it is for."""
     if v.truncated and isinstance(t, ScalarType) and t.kind == "f":
         refuse_quotient(cx, node, [v], code)
+        return None
+    if v.table == UNKNOWN_LITERALS and isinstance(t, ScalarType) and t.kind == "f" and t != v.type:
+        refuse_unknown(cx, node)
         return None
     compound = isinstance(t, (*COMPOUND_KINDS, Known))
     fitted = None if isinstance(t, (*COMPOUND_KINDS, Known)) else adapt(cx.b, v, t)
@@ -65,6 +69,16 @@ def refuse_quotient(
     message = f"a quotient of integers, which is {number(found)} here, stands for a float"
     cx.error(code, node, message, QUOTIENT_HELP)
     return True
+
+
+def refuse_unknown(cx: Context, node: ast.AST) -> Bad:
+    """Says that a value is one of more literals than are kept, so that its type is fixed."""
+    return cx.error(
+        "E101",
+        node,
+        "the constants that are chosen at run time have too many combinations here",
+        "give one of them a type first, such as `float(...)`",
+    )
 
 
 def integer(cx: Context, node: ast.AST, v: Value | Bad, what: str) -> Atom | None:

@@ -17,6 +17,7 @@ from engine.frontend.operands.operand import (
     adapts,
     common_type,
     float_literal,
+    is_exact,
     literal,
     number,
     place_in,
@@ -150,12 +151,14 @@ class TooMany(Exception):
 
 
 def tabulate(
-    values: Sequence[Value], compute: Callable[[Sequence[Value]], Value | None]
+    values: Sequence[Value],
+    compute: Callable[[Sequence[Value]], Value | None],
+    exact: bool = False,
 ) -> LiteralTable | None:
     """What is computed of literals of which some are chosen at run time, for each choice.
 
-    compute: takes constants. None where one has no result, or results have no common type.
-    Raises TooMany.
+    compute: takes constants. exact: it rounds once at most. None where one has no result, or
+    results have no common type. Raises TooMany.
     """
     axes: dict[Atom, int] = {}
     for v in values:
@@ -174,17 +177,21 @@ def tabulate(
     if t is None or not all(isinstance(v.atom, Const) for v in items):
         return None
     assert isinstance(t, ScalarType)
-    return LiteralTable(tuple(axes.items()), tuple(_as(v, t) for v in items))
+    every = tuple(_as(v, t) for v in items)
+    exact &= all(map(is_exact, (*values, *every)))
+    return LiteralTable(tuple(axes.items()), every, exact)
 
 
-def chosen_among(place: Atom, values: Sequence[Value]) -> LiteralTable | None:
+def chosen_among(place: Atom, values: Sequence[Value], exact: bool = True) -> LiteralTable | None:
     """The literal that an atom chooses among others; None where they have no common type.
 
-    Raises TooMany.
+    exact: whether the values are what they were before they were taken apart. Raises TooMany.
     """
     places = tuple(literal(k) for k in range(len(values)))
-    number_of = Value(place, table=LiteralTable(((place, len(values)),), places))
-    return tabulate([number_of, *values], lambda items: items[1 + int(number(items[0]) or 0)])
+    number_of = Value(place, table=LiteralTable(((place, len(values)),), places, exact=True))
+    return tabulate(
+        [number_of, *values], lambda items: items[1 + int(number(items[0]) or 0)], exact
+    )
 
 
 def _item(v: Value, at: dict[Atom, int]) -> Value:
@@ -215,7 +222,8 @@ def literal_kind(values: Sequence[Value]) -> LiteralKind | None:
         own = (v,) if v.table is None else v.table.items
         items[tuple(Const(float(number(i) or 0), FLOAT32) for i in own)] = None
     every = tuple(c for own in items for c in own)
-    return LiteralKind(every) if len(every) <= MOST else None
+    exact = all(map(is_exact, (*values, *(Value(c, True) for c in every))))
+    return LiteralKind(every, exact) if len(every) <= MOST else None
 
 
 def literal_atoms(b: Builder, v: Value, kind: LiteralKind) -> tuple[Atom, ...] | None:

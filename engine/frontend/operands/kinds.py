@@ -110,10 +110,12 @@ class ChoiceKind:
 @dataclass(frozen=True, slots=True)
 class LiteralKind:
     """A literal of floats as a parameter or result: its numbers. It is made of the number as
-    float32 and, where there are several, of the place of the one that it is.
+    float32 and, where there are several, of the place of the one that it is. exact: see
+    `LiteralTable`.
     """
 
     items: tuple[Const, ...]
+    exact: bool
 
 
 # A function or type that is passed is known, and is no parameter.
@@ -299,7 +301,8 @@ def _compose_literal(kind: LiteralKind, atoms: Iterator[Atom]) -> Value:
     items = tuple(Value(c, weak=True) for c in kind.items)
     if len(items) == 1:
         return items[0]
-    return Value(atom, weak=True, table=LiteralTable(((next(atoms), len(items)),), items))
+    axes = ((next(atoms), len(items)),)
+    return Value(atom, weak=True, table=LiteralTable(axes, items, kind.exact))
 
 
 def as_view(got: Operand) -> View | None:
