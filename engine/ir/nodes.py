@@ -415,6 +415,7 @@ class Function:
     returns: tuple[Any, ...] = ()
     # What its author is warned of; passes need not keep it.
     unassigned: tuple[UnassignedRead, ...] = ()
+    rounded: bool = False  # it returns literals in the type of a result: for advice to callers
     watch: Watch = ""  # of a kernel that is about to be compiled: see `engine.ir.sites`
     tables: tuple[Argument, ...] = ()  # the last ones, which callers add: `builtins.queries`
     apart: tuple[tuple[str, str], ...] = ()  # array parameters that must not share memory

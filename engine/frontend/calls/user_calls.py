@@ -159,6 +159,8 @@ def _called(cx: Context, fn: Function, given: Arguments) -> list[Operand]:
         cx.b.set(var, next(back))
     for place, kind in given.references:
         write_back(cx, place, compose(kind, [next(back) for _ in slots(kind)]))
+    if fn.rounded:
+        cx.rounded.update((d, f"the result of `{fn.name}`") for d in own)
     return _results(fn, own, given.atoms)
 
 

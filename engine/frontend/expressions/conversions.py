@@ -21,6 +21,7 @@ from engine.ir.nodes import Atom
 from engine.lang.types import (
     ArrayType,
     ScalarType,
+    Type,
 )
 
 
@@ -47,7 +48,7 @@ def coerce(
     if isinstance(t, ScalarType):
         cx.ask(node, t)
     if not help_text and isinstance(t, ScalarType) and isinstance(v.type, ScalarType):
-        help_text = f"convert it: `{cast_name(t, cx.api)}(...)`"
+        help_text = f"convert it: `{cast_name(t, cx.api)}(...)`" + rounding(cx, [v], t)
     elif not help_text and isinstance(v.type, ArrayType) and not compound:
         help_text = "index the array: `a[i]`"
     elif not help_text:
@@ -55,6 +56,16 @@ def coerce(
     message = f"{what} has type {type_name(t)}, but this is {type_name(v.type)}"
     cx.error(code, node, message, help_text)
     return None
+
+
+def rounding(cx: Context, values: Sequence[Value], t: Type) -> str:
+    """What to add to the advice to convert values to another type of floats: how constants that
+    became float32 at the border of a function stay exact.
+    """
+    found = [cx.rounded[v.atom] for v in values if v.atom in cx.rounded and v.type != t]
+    if not found or not isinstance(t, ScalarType) or t.kind != "f":
+        return ""
+    return f"; constants are rounded before: to have them exact, annotate {found[0]} with {t.name}"
 
 
 def refuse_quotient(

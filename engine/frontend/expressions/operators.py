@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from engine.builtins.composite import COMPOSITES
 from engine.builtins.resolve import resolve, suggest
 from engine.frontend.context.context import Context
-from engine.frontend.expressions.conversions import refuse_quotient, refuse_unknown
+from engine.frontend.expressions.conversions import refuse_quotient, refuse_unknown, rounding
 from engine.frontend.operands.folding import TooMany, fold, tabulate
 from engine.frontend.operands.operand import (
     BAD,
@@ -27,6 +27,7 @@ from engine.ir.nodes import Atom
 from engine.ir.ops import OPS
 from engine.lang.types import (
     BOOL,
+    FLOAT32,
     ArrayType,
     ScalarType,
     Type,
@@ -70,7 +71,10 @@ def apply(cx: Context, node: ast.AST, name: str, args: Sequence[Value | Bad]) ->
     result = got.result if OPS[got.op].explicit else None
     out = Value(cx.b.op(got.op, *ordered, result=result))
     if not all(v.weak for v in values) or all(v.table is None for v in values):
-        return out
+        unknown = [v for v in values if v.table == UNKNOWN_LITERALS]
+        if not unknown or not all(v.weak or v in unknown for v in values):
+            return out
+        return Value(out.atom, table=UNKNOWN_LITERALS if is_scalar(out.type, "f") else None)
     once = name in _ROUND_ONCE
     if out.type == BOOL and once and all(map(is_exact, values)):
         return out  # as it is for the literals themselves
@@ -109,6 +113,8 @@ def _refuse(cx: Context, node: ast.AST, name: str, values: Sequence[Value]) -> B
     else:
         what = f"`{name}` cannot combine {type_name(types[0])} and {type_name(types[1])}"
     advice = _meant_as_float(cx, node, values) or suggest(name, types)
+    if advice.startswith("convert"):
+        advice += "".join(rounding(cx, values, t) for t in {*types} if t != FLOAT32)
     if not function and (not advice or advice.startswith("expected")):
         advice = _operand_advice(cx, types)
     return cx.error("E104", node, what, advice)

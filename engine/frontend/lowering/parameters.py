@@ -25,7 +25,7 @@ from engine.frontend.operands.kinds import (
 from engine.frontend.operands.operand import BAD, Known, Operand, Several, Struct, Value
 from engine.ir.builder import const
 from engine.ir.nodes import Atom, Set, Var
-from engine.lang.types import ArrayType, is_float
+from engine.lang.types import FLOAT32, ArrayType, is_float
 
 
 def enter(cx: Context, name: str, kind: Kind) -> list[Var]:
@@ -44,6 +44,8 @@ def enter(cx: Context, name: str, kind: Kind) -> list[Var]:
         if not changed or isinstance(var.type, ArrayType):
             cx.bound[name] = Value(var)
             cx.types[name] = var.type
+            if cx.function.annotated[name] == FLOAT32 and not cx.is_kernel:
+                cx.rounded[var] = f"parameter `{name}`"
             view = as_view(Value(var)) if changed else None
             if view is not None:
                 cx.trees[name] = fresh(cx, name, view)

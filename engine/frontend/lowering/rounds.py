@@ -147,6 +147,7 @@ def _round(cx: Context, types: dict[str, Kind | None], adjoints: Sequence[str] |
         span=cx.source.header(),
         arguments=_arguments(cx) if cx.is_kernel else (),
         returns=returns,
+        rounded=cx.rounds,
         gradients=gradients,
         tables=tuple(Argument(name, t) for t, (name, _) in tables),
         apart=tuple(cx.apart),

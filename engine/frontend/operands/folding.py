@@ -220,7 +220,7 @@ def literal_kind(values: Sequence[Value]) -> LiteralKind | None:
     items: dict[tuple[Const, ...], None] = {}
     for v in values:
         own = (v,) if v.table is None else v.table.items
-        items[tuple(Const(float(number(i) or 0), FLOAT32) for i in own)] = None
+        items[tuple(_as(i, FLOAT32).atom for i in own)] = None  # type: ignore[misc]
     every = tuple(c for own in items for c in own)
     exact = all(map(is_exact, (*values, *(Value(c, True) for c in every))))
     return LiteralKind(every, exact) if len(every) <= MOST else None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from engine.frontend.assignment.chosen_arrays import options_of, value_atoms
+from engine.frontend.assignment.names import of_literals
 from engine.frontend.context.context import Context, Option
 from engine.frontend.expressions.choices import alike, holds_local, is_array
 from engine.frontend.expressions.conversions import coerce
@@ -35,6 +36,7 @@ from engine.frontend.operands.operand import (
     Value,
     View,
     common_type,
+    is_exact,
     literal,
     zero,
 )
@@ -82,6 +84,16 @@ def result_kinds(cx: Context, values: Sequence[Operand]) -> tuple[Kind, ...]:
     )
 
 
+def _is_rounded(cx: Context, node: ast.Return, v: Operand) -> bool:
+    """Whether a result comes from literals of floats, and is float32 for callers."""
+    if not isinstance(v, Value) or v.type != FLOAT32 or (v.weak and cx.exact_results):
+        return False
+    if v.weak:
+        return not is_exact(v)
+    started = any(isinstance(n, ast.Name) and n.id in cx.open for n in ast.walk(node))
+    return started and of_literals(cx, node)
+
+
 def _literal(cx: Context, column: Sequence[Operand]) -> LiteralKind | None:
     """The kind of a result that only literals of floats are, in a function that leaves it open."""
     values = [v for v in column if isinstance(v, Value)]
@@ -125,6 +137,7 @@ def lower_return(cx: Context, node: ast.stmt) -> None:
         cx.failed_return = True
         return
     cx.returned.append((node, tuple(values)))
+    cx.rounds |= any(_is_rounded(cx, node, v) for v in values)
     want = cx.inferred.results
     if want is None:
         atoms = [
