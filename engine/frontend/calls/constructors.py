@@ -169,7 +169,7 @@ def _cast(cx: Context, node: ast.Call, values: list[Value], t: ScalarType) -> Op
         return refuse_unknown(cx, node)
     if isinstance(node.args[0], ast.Name):
         cx.ask(node.args[0], t)  # what literals have started is not to be rounded first
-    if v.table is not None:  # what the numbers themselves become
+    if v.table is not None and not v.table.exact:  # what the numbers themselves become
         items = [_converted(item, t) for item in v.table.items]
         fitted = [item for item in items if item is not None]
         if len(fitted) == len(items):

@@ -271,6 +271,8 @@ def adapt(b: Builder, value: Value, t: Type) -> Value | None:
     if value.table is None:
         fitted = _fitted(value, t)
         return None if fitted is None else Value(fitted)
+    if value.table.exact and is_scalar(t, "f"):
+        return Value(b.op("cast", value.atom, result=t))
     return Value(look_up(b, value.table, [c for v in value.table.items if (c := _fitted(v, t))]))
 
 

@@ -6,11 +6,9 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from engine.frontend.assignment.chosen_arrays import options_of, value_atoms
-from engine.frontend.assignment.names import of_literals
 from engine.frontend.context.context import Context, Option
 from engine.frontend.expressions.choices import alike, holds_local, is_array
 from engine.frontend.expressions.conversions import coerce
-from engine.frontend.operands.folding import literal_atoms, literal_kind
 from engine.frontend.operands.kinds import (
     ChoiceKind,
     Kind,
@@ -36,11 +34,15 @@ from engine.frontend.operands.operand import (
     Value,
     View,
     common_type,
-    is_exact,
     literal,
     zero,
 )
 from engine.frontend.operands.type_names import type_name
+from engine.frontend.statements.returned_literals import (
+    is_rounded,
+    returned_atoms,
+    returned_literal,
+)
 from engine.ir.nodes import Atom, Const, Return, Var
 from engine.lang.structs import ARRAYS, StructType, TupleType, UserType, leaves
 from engine.lang.types import FLOAT32, INT32, ArrayType, Type, ValueType
@@ -80,26 +82,8 @@ def _reference_atoms(cx: Context, name: str) -> tuple[Atom, ...]:
 def result_kinds(cx: Context, values: Sequence[Operand]) -> tuple[Kind, ...]:
     """What results are by themselves: as one `return` alone would have them."""
     return tuple(
-        _literal(cx, [v]) or kind for v, kind in zip(values, kinds_of(values), strict=True)
+        returned_literal(cx, [v]) or kind for v, kind in zip(values, kinds_of(values), strict=True)
     )
-
-
-def _is_rounded(cx: Context, node: ast.Return, v: Operand) -> bool:
-    """Whether a result comes from literals of floats, and is float32 for callers."""
-    if not isinstance(v, Value) or v.type != FLOAT32 or (v.weak and cx.exact_results):
-        return False
-    if v.weak:
-        return not is_exact(v)
-    started = any(isinstance(n, ast.Name) and n.id in cx.open for n in ast.walk(node))
-    return started and of_literals(cx, node)
-
-
-def _literal(cx: Context, column: Sequence[Operand]) -> LiteralKind | None:
-    """The kind of a result that only literals of floats are, in a function that leaves it open."""
-    values = [v for v in column if isinstance(v, Value)]
-    if not cx.exact_results or len(values) != len(column):
-        return None
-    return literal_kind(values)
 
 
 def nothing(kind: Kind) -> list[Atom]:
@@ -137,13 +121,13 @@ def lower_return(cx: Context, node: ast.stmt) -> None:
         cx.failed_return = True
         return
     cx.returned.append((node, tuple(values)))
-    cx.rounds |= any(_is_rounded(cx, node, v) for v in values)
+    cx.rounds |= any(is_rounded(cx, node, v) for v in values)
     want = cx.inferred.results
     if want is None:
         atoms = [
             a
             for v, kind in zip(values, result_kinds(cx, values), strict=True)
-            for a in _literal_atoms(cx, v, kind) or _atoms(v)
+            for a in returned_atoms(cx, v, kind) or _atoms(v)
         ]
         cx.b.add(Return((*atoms, *lent_atoms(cx)), cx.b.span))
         return
@@ -225,18 +209,11 @@ def _atoms(v: Operand) -> list[Atom]:
     return [a for s, a in zip(slots(parts[0]), parts[1], strict=True) if not s.static]
 
 
-def _literal_atoms(cx: Context, v: Operand, kind: Kind) -> tuple[Atom, ...] | None:
-    """The atoms of a literal as one of a kind of literals."""
-    if isinstance(v, Value) and isinstance(kind, LiteralKind):
-        return literal_atoms(cx.b, v, kind)
-    return None
-
-
 def _as_result(
     cx: Context, at: ast.AST, v: Operand, want: Kind, arrays: Iterator[Atom]
 ) -> list[Atom] | None:
     """The atoms of a result that are values. arrays: those that results of the kind hold."""
-    literals = _literal_atoms(cx, v, want)
+    literals = returned_atoms(cx, v, want)
     if literals is not None:
         return list(literals)
     if isinstance(v, Value) and not _is_array(v):
@@ -300,8 +277,12 @@ def joined(cx: Context) -> tuple[Option, ...]:
                 return ()
             column.append(v)
     if cx.ends:
-        columns = [[*c, literal(0.0)] if _literal(cx, c) is not None else c for c in columns]
-    found = [((k, ()) if (k := _literal(cx, c)) is not None else common(c)) for c in columns]
+        columns = [
+            [*c, literal(0.0)] if returned_literal(cx, c) is not None else c for c in columns
+        ]
+    found = [
+        ((k, ()) if (k := returned_literal(cx, c)) is not None else common(c)) for c in columns
+    ]
     return tuple(option for option in found if option is not None)
 
 

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import engine as wp
+from engine.ad import kept
 from engine.autograd import jvp
 from engine.frontend.lowering.kernels import lower_kernel
-from engine.ir.nodes import callees
+from engine.ir.nodes import Call, callees, walk
 from tests.unit.frontend.expressions.test_exact_literals import (
     COUNTS,
     EXPRESSIONS,
@@ -135,6 +136,58 @@ def test_a_variable_that_an_argument_starts_takes_the_type_that_is_asked() -> No
     wp.launch(kernel, dim=1, inputs=[x, z, y])
     single = np.float32(0.1) + np.float32(0.3) + np.float32(0.7)
     assert y.numpy().tolist() == [0.1 + 0.3 + 0.7, float(single)]
+
+
+def test_the_default_of_a_parameter_is_a_literal_as_well() -> None:
+    @wp.func
+    def scaled(x, a=0.7):
+        return a * x
+
+    @wp.kernel
+    def kernel(x: wp.array(dtype=wp.float64), y: wp.array(dtype=wp.float64)):
+        y[0] = scaled(x[0])
+        y[1] = scaled(x[0], a=0.1)
+
+    x, y = wp.array([1.0], dtype=wp.float64), wp.zeros(2, dtype=wp.float64)
+    wp.launch(kernel, dim=1, inputs=[x, y])
+    assert y.numpy().tolist() == [0.7, 0.1]
+
+
+def test_functions_that_stay_calls_in_adjoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The place that a kept function returns beside a literal has no derivative."""
+    monkeypatch.setattr(kept, "LARGE", 0)
+    monkeypatch.setattr(kept, "SAVED", 0)
+    calls = "".join(
+        f"    s = s * weight(x[{k}]) + x[{k}] * scale(0.3, x[{k}])\n" for k in range(20)
+    )
+    text = (
+        "import engine as wp\nA = wp.array(dtype=wp.float64)\n"
+        "@wp.func\ndef weight(x: wp.float64):\n    t = wp.sin(x) + x * x\n"
+        "    return 0.7 if t > 1.0 else 0.9\n"
+        "@wp.func\ndef scale(a, x: wp.float64):\n    t = wp.sin(x) * a\n    return t + a\n"
+        f"@wp.kernel\ndef kernel(x: A, y: A):\n    s = x[0]\n{calls}    y[0] = s\n"
+    )
+    kernel = defined(text, "<kept calls>")["kernel"]
+    stay = kept.keep(lower_kernel(kernel.func)).body
+    names = {s.func.name for s in walk(stay) if isinstance(s, Call) and s.func.kept is not None}
+    assert names == {"weight", "scale"}
+    values = np.random.default_rng(7).random(20)
+    x = wp.array(values, dtype=wp.float64, requires_grad=True)
+    y = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(kernel, dim=1, inputs=[x, y])
+    tape.backward(grads={y: wp.ones_like(y)})
+
+    def python(x: Any) -> Any:
+        s = x[0]
+        for v in x:
+            t = np.sin(v) + v * v
+            s = s * (0.7 if t.real > 1.0 else 0.9) + v * (np.sin(v) * 0.3 + 0.3)
+        return s
+
+    np.testing.assert_allclose(y.numpy()[0], python(values), rtol=1e-13)
+    steps = [python(values + 1e-30j * np.eye(20)[k]).imag / 1e-30 for k in range(20)]
+    np.testing.assert_allclose(x.grad.numpy(), steps, rtol=1e-12)
 
 
 def test_what_has_a_type_rounds_to_it() -> None:
