@@ -413,8 +413,8 @@ class Function:
     # apart; empty where none was. Passes hand these on and never look at them.
     arguments: tuple[Argument, ...] = ()
     returns: tuple[Any, ...] = ()
-    # What its author is warned of; passes need not keep it.
-    unassigned: tuple[UnassignedRead, ...] = ()
+    unassigned: tuple[UnassignedRead, ...] = ()  # what its author is warned of; passes may drop it
+    rounded: bool = False  # it returns literals in the type of a result: for advice to callers
     watch: Watch = ""  # of a kernel that is about to be compiled: see `engine.ir.sites`
     tables: tuple[Argument, ...] = ()  # the last ones, which callers add: `builtins.queries`
     apart: tuple[tuple[str, str], ...] = ()  # array parameters that must not share memory

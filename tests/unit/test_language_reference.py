@@ -136,10 +136,10 @@ def test_docs_say_the_form_of_a_call_first() -> None:
         wp.sin("x")
 
 
-def kernel_of(example: str) -> Any:
+def kernel_of(example: str, functions: str = "") -> Any:
     """A kernel with statements in it, as the table of statements shows them."""
     text = (
-        "import engine as wp\n@wp.kernel\ndef kernel(x: wp.array(dtype=wp.float64), "
+        f"import engine as wp\n{functions}@wp.kernel\ndef kernel(x: wp.array(dtype=wp.float64), "
         "y: wp.array(dtype=wp.float64), n: int):\n" + textwrap.indent(example, "    ") + "\n"
     )
     file = f"<statements {hash(example)}>"
@@ -151,7 +151,7 @@ def kernel_of(example: str) -> Any:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_statements_that_are_shown_are_of_the_language(row: Any) -> None:
-    assert lower_kernel(kernel_of(row.example)).params
+    assert lower_kernel(kernel_of(row.example, row.functions)).params
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row.name)

@@ -13,11 +13,15 @@ INTRO = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """example: statements of a kernel with `x` and `y`, arrays of float64, and `n`, an int32."""
+    """example: statements of a kernel with `x` and `y`, arrays of float64, and `n`, an int32.
+
+    functions: what these call.
+    """
 
     name: str
     example: str
     meaning: str
+    functions: str = ""
 
 
 ROWS: tuple[Row, ...] = (
@@ -75,12 +79,24 @@ ROWS: tuple[Row, ...] = (
         "no type is asked, a number with a point is float32 and another one int32.",
     ),
     Row(
+        "literals and functions",
+        "y[0] = scaled(0.7, x[0]) * weight(n > 2)",
+        "A number with a point is exact, too, as the result of a function whose result has no "
+        "annotation (`return 0.7 if c else 0.1`, or one of several `return`), and as the argument "
+        "for a parameter that takes any type: the function then begins as if it assigned the "
+        "number to that name. What is annotated asks for its type: what a `float` gets or gives is "
+        "float32 from then on. So it is with functions that have a gradient or replay of their "
+        "own, with native ones, and with items of tuples and structs.",
+        "@wp.func\ndef weight(c: bool):\n    if c:\n        return 0.7\n    return 0.1\n\n\n"
+        "@wp.func\ndef scaled(a, x):\n    return a * x\n\n\n",
+    ),
+    Row(
         "names that a literal starts",
         "s = 0.0\nfor j in range(n):\n    s += x[j]\ny[0] = s",
         "A variable to which a number with a point was assigned first takes the type of floats "
         "that is asked of it further down, here float64, also by a cast (`wp.float64(s)`); "
-        "without one it is float32. A whole number makes an int32. Results and parameters of "
-        "functions are variables of their own.",
+        "without one it is float32. A whole number makes an int32. A function that returns such "
+        "a variable gives a float32, unless the annotation of its result says otherwise.",
     ),
 )
 
@@ -99,7 +115,7 @@ def statements() -> list[str]:
     parts = ["## Statements and literals", INTRO]
     for row in ROWS:
         parts += [f"**{row.name[0].upper()}{row.name[1:]}.** {row.meaning}",
-                  f"```python\n{row.example}\n```"]  # fmt: skip
+                  f"```python\n{row.functions}{row.example}\n```"]  # fmt: skip
     table = ["| not in the language | write |", "|---|---|"]
     table += [f"| {row.name} | {row.meaning} |" for row in REFUSED]
     return [*parts, "\n".join(table)]

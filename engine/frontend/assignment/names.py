@@ -97,7 +97,7 @@ def _stays_literal(cx: Context, name: str, got: Value) -> bool:
     return got.weak and name in cx.open and got.type == FLOAT32
 
 
-def _of_literals(cx: Context, value: ast.AST) -> bool:
+def of_literals(cx: Context, value: ast.AST) -> bool:
     """Whether nothing but names that literals have started is read in an expression."""
     names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
     return all(name in cx.open for name in names if name in cx.bound or name in cx.types)
@@ -109,7 +109,7 @@ def _of_open(cx: Context, target: ast.Name, value: ast.AST, got: Value) -> Value
     if got.weak and is_scalar(got.type, "iu") and not got.truncated:
         return float_literal(cx.b, got)
     if not got.weak and is_scalar(got.type, "f"):
-        if got.type == FLOAT32 and not _of_literals(cx, value):  # whatever a cast asks
+        if got.type == FLOAT32 and not of_literals(cx, value):  # whatever a cast asks
             cx.open.discard(name)
             cx.asked.pop(name, None)
         if name in cx.vars:

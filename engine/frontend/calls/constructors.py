@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.component_slices import components_of
 from engine.frontend.expressions.conditions import truth
-from engine.frontend.expressions.conversions import coerce, refuse_quotient
+from engine.frontend.expressions.conversions import coerce, refuse_quotient, refuse_unknown
 from engine.frontend.operands.operand import (
     BAD,
+    UNKNOWN_LITERALS,
     Bad,
     Known,
     Operand,
@@ -164,9 +165,11 @@ def _cast(cx: Context, node: ast.Call, values: list[Value], t: ScalarType) -> Op
         return Value(known)
     if v.type == t:
         return Value(v.atom)
+    if v.table == UNKNOWN_LITERALS and t.kind == "f":
+        return refuse_unknown(cx, node)
     if isinstance(node.args[0], ast.Name):
         cx.ask(node.args[0], t)  # what literals have started is not to be rounded first
-    if v.table is not None:  # what the numbers themselves become
+    if v.table is not None and not v.table.exact:  # what the numbers themselves become
         items = [_converted(item, t) for item in v.table.items]
         fitted = [item for item in items if item is not None]
         if len(fitted) == len(items):

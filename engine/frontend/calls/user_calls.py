@@ -21,9 +21,11 @@ from engine.frontend.calls.references import (
 )
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.views import settled
+from engine.frontend.functions.native_function import NativeFunc
 from engine.frontend.functions.overloads import (
     Argument,
     Given,
+    Overload,
     Problem,
     candidates,
     choose,
@@ -31,6 +33,7 @@ from engine.frontend.functions.overloads import (
     misfit,
 )
 from engine.frontend.functions.user_function import UserFunc
+from engine.frontend.operands.folding import literal_atoms, literal_kind
 from engine.frontend.operands.kinds import (
     Kind,
     ViewKind,
@@ -58,7 +61,7 @@ from engine.frontend.parsing.builtin_arguments import changed_arguments, referen
 from engine.ir.nodes import Atom, Call, Function, Var
 from engine.lang.generics import ANYTHING
 from engine.lang.structs import COMPOUND, StructType, UserType
-from engine.lang.types import ScalarType
+from engine.lang.types import FLOAT32, ScalarType
 
 
 @dataclass
@@ -74,14 +77,16 @@ class Arguments:
     lent: list[tuple[Atom, ...]] = field(default_factory=list)
     references: list[tuple[Place, Kind]] = field(default_factory=list)
 
-    def add(self, cx: Context, got: Operand) -> None:
+    def add(self, cx: Context, got: Operand, exact: bool = False) -> None:
+        """Adds an argument. exact: a literal of floats is passed as such, and not as float32."""
         if isinstance(got, Several):
             got = _settled_items(cx, got)
         if isinstance(got, View):
             got = settled(cx, got)
             if got.is_local:
                 got = _in_variables(cx, got)
-        parts = decompose(got)
+        literal = _as_literal(cx, got) if exact else None
+        parts = decompose(got) if literal is None else literal
         assert parts is not None
         before = len(self.lent)
         kind = numbered(*parts, self.lent)
@@ -90,6 +95,15 @@ class Arguments:
             atoms = atoms[leaf_count(kind.element) :]  # an argument before this one is the same
         self.kinds.append(kind)
         self.atoms += atoms
+
+
+def _as_literal(cx: Context, got: Operand) -> tuple[Kind, tuple[Atom, ...]] | None:
+    """A literal of floats as its kind and atoms; None for anything else."""
+    if not isinstance(got, Value) or got.type != FLOAT32:
+        return None
+    kind = literal_kind([got])
+    atoms = None if kind is None else literal_atoms(cx.b, got, kind)
+    return None if kind is None or atoms is None else (kind, atoms)
 
 
 def _settled_items(cx: Context, got: Several) -> Several:
@@ -145,6 +159,8 @@ def _called(cx: Context, fn: Function, given: Arguments) -> list[Operand]:
         cx.b.set(var, next(back))
     for place, kind in given.references:
         write_back(cx, place, compose(kind, [next(back) for _ in slots(kind)]))
+    if fn.rounded:
+        cx.rounded.update((d, f"the result of `{fn.name}`") for d in own)
     return _results(fn, own, given.atoms)
 
 
@@ -162,12 +178,15 @@ def tables_of(cx: Context, fn: Function) -> list[Atom]:
 def instance_for(
     cx: Context, node: ast.Call, target: UserFunc
 ) -> tuple[Function, Arguments] | None:
-    """The function that a call means and its arguments; None where something is reported."""
-    return _instance(cx, node, target, _arguments(cx, node))
+    """The function that a call means and its arguments, all of a type: their derivatives have it.
+
+    None where something is reported.
+    """
+    return _instance(cx, node, target, _arguments(cx, node), literals=False)
 
 
 def _instance(
-    cx: Context, node: ast.expr, target: UserFunc, arguments: Given
+    cx: Context, node: ast.expr, target: UserFunc, arguments: Given, literals: bool = True
 ) -> tuple[Function, Arguments] | None:
     given = Arguments()
     bad = False
@@ -179,6 +198,7 @@ def _instance(
             return None
         f, bound = chosen
         names = references_of(f.function.func)
+        literals &= _takes_literals(f.function)
         for name, (at, got) in bound.items():
             problem = misfit(f, name, (at, got))
             fitted: Operand = BAD
@@ -194,7 +214,8 @@ def _instance(
             if isinstance(fitted, Bad):
                 bad = True
             else:
-                given.add(cx, fitted)
+                exact = literals and name not in names and _is_open(f, name)
+                given.add(cx, got if exact and isinstance(got, Value) else fitted, exact)
                 if name in names:
                     given.references.append((place_of(cx, at), given.kinds[-1]))
         if bad:
@@ -209,6 +230,18 @@ def _instance(
     except KernelError as error:
         cx.report.take(error)
         return None
+
+
+def _takes_literals(target: UserFunc) -> bool:
+    """Whether a function is nothing but its text, so that literals can be passed as such."""
+    custom = target.grad_func is not None or target.replay_func is not None
+    return not custom and not isinstance(target, NativeFunc)
+
+
+def _is_open(f: Overload[UserFunc], name: str) -> bool:
+    """Whether a parameter asks for no type of its own: it takes any, or any type of floats."""
+    pattern = f.signature.patterns.get(name, ANYTHING)
+    return f.signature.types[name] is None and pattern.role == "value" and pattern.form is None
 
 
 def _arguments(cx: Context, node: ast.Call) -> Given:

@@ -116,6 +116,13 @@ class Context:
         self.asked: dict[str, ScalarType] = {}
         # Types and weakness of what each `return` gives, with its node.
         self.returned: list[tuple[ast.Return, tuple[Operand, ...]]] = []
+        # Whether literals that are returned stay literals for callers, and whether the end of
+        # the function is reached without a `return`.
+        self.exact_results = self.ends = False
+        # Whether a `return` gives a literal that the type of the result rounds; and of values that
+        # such a function or a parameter's annotation has made float32, what to annotate instead.
+        self.rounds = False
+        self.rounded: dict[Atom, str] = {}
         # A `return` that could not be lowered: the results are then not known.
         self.failed_return = False
         # Variables that only one place sets: reading them later is safe.

@@ -127,7 +127,7 @@ def _settled(cx: Context, v: Value, other: ScalarType) -> Value:
     """
     if v.table is None or not v.weak:
         return v
-    if not is_scalar(v.type, "f"):
+    if not is_scalar(v.type, "f") or v.table.exact:
         return Value(v.atom)
     return adapt(cx.b, v, other if other.kind == "f" else FLOAT64) or v
 

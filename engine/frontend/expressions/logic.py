@@ -34,6 +34,7 @@ from engine.frontend.operands.operand import (
     Value,
     View,
     float_literal,
+    is_exact,
     is_scalar,
     literal,
     number,
@@ -179,14 +180,14 @@ def _which(
     """Makes the table of the literals of two blocks of which one runs: a variable says which."""
     if not all(v.weak for v in arms):
         return None
-    which, items = cx.result_variable(INT32), list[Value]()
+    which, items, exact = cx.result_variable(INT32), list[Value](), all(map(is_exact, arms))
     for b, v in zip(builders, arms, strict=True):
         place: Atom = Const(len(items), INT32)
         if v.table is not None:
             place = b.op("add", place_in(b, v.table), place)
         b.set(which, place)
         items += [v] if v.table is None else v.table.items
-    return lambda: chosen_among(which, items)
+    return lambda: chosen_among(which, items, exact)
 
 
 def _compound(got: Operand) -> bool:

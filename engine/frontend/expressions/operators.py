@@ -8,14 +8,16 @@ from collections.abc import Callable, Sequence
 from engine.builtins.composite import COMPOSITES
 from engine.builtins.resolve import resolve, suggest
 from engine.frontend.context.context import Context
-from engine.frontend.expressions.conversions import refuse_quotient
+from engine.frontend.expressions.conversions import refuse_quotient, refuse_unknown, rounding
 from engine.frontend.operands.folding import TooMany, fold, tabulate
 from engine.frontend.operands.operand import (
     BAD,
+    UNKNOWN_LITERALS,
     Bad,
     LiteralTable,
     Value,
     adapt,
+    is_exact,
     is_scalar,
     look_up,
     zero,
@@ -25,12 +27,16 @@ from engine.ir.nodes import Atom
 from engine.ir.ops import OPS
 from engine.lang.types import (
     BOOL,
+    FLOAT32,
     ArrayType,
     ScalarType,
     Type,
     VectorType,
     scalar_of,
 )
+
+# What gives the same of numbers of a type as of the same numbers in double precision, rounded.
+_ROUND_ONCE = ("+", "-", "*", "<", "<=", ">", ">=", "==", "!=")
 
 
 def apply(cx: Context, node: ast.AST, name: str, args: Sequence[Value | Bad]) -> Value | Bad:
@@ -65,8 +71,14 @@ def apply(cx: Context, node: ast.AST, name: str, args: Sequence[Value | Bad]) ->
     result = got.result if OPS[got.op].explicit else None
     out = Value(cx.b.op(got.op, *ordered, result=result))
     if not all(v.weak for v in values) or all(v.table is None for v in values):
-        return out
-    return tabled(cx, node, out, lambda: tabulate(values, lambda items: fold(name, items)))
+        unknown = [v for v in values if v.table == UNKNOWN_LITERALS]
+        if not unknown or not all(v.weak or v in unknown for v in values):
+            return out
+        return Value(out.atom, table=UNKNOWN_LITERALS if is_scalar(out.type, "f") else None)
+    once = name in _ROUND_ONCE
+    if out.type == BOOL and once and all(map(is_exact, values)):
+        return out  # as it is for the literals themselves
+    return tabled(cx, node, out, lambda: tabulate(values, lambda items: fold(name, items), once))
 
 
 def tabled(
@@ -76,12 +88,9 @@ def tabled(
     try:
         table = make()
     except TooMany:
-        return cx.error(
-            "E101",
-            node,
-            "the constants that are chosen at run time have too many combinations here",
-            "give one of them a type first, such as `float(...)`",
-        )
+        if got.type == BOOL:
+            return refuse_unknown(cx, node)
+        return Value(got.atom, table=UNKNOWN_LITERALS if is_scalar(got.type, "f") else None)
     if table is None:
         return got
     if got.type != table.type or got.type == BOOL:
@@ -93,6 +102,8 @@ def tabled(
 
 def _refuse(cx: Context, node: ast.AST, name: str, values: Sequence[Value]) -> Bad:
     types = [v.type for v in values]
+    if any(v.table == UNKNOWN_LITERALS for v in values):
+        return refuse_unknown(cx, node)
     ask_for(cx, node, types)
     function = name.isidentifier() and name not in ("and", "or", "not")
     if function:
@@ -102,6 +113,8 @@ def _refuse(cx: Context, node: ast.AST, name: str, values: Sequence[Value]) -> B
     else:
         what = f"`{name}` cannot combine {type_name(types[0])} and {type_name(types[1])}"
     advice = _meant_as_float(cx, node, values) or suggest(name, types)
+    if advice.startswith("convert"):
+        advice += "".join(rounding(cx, values, t) for t in {*types} if t != FLOAT32)
     if not function and (not advice or advice.startswith("expected")):
         advice = _operand_advice(cx, types)
     return cx.error("E104", node, what, advice)

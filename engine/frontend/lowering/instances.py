@@ -30,6 +30,8 @@ from engine.ir.rewrite import rewrite, with_span
 
 # How often one function may be under way, each time for other arguments.
 _MAX_DEPTH = 8
+# Instances of one function that other kernels may use: there is one for each literal, too.
+_MOST_KEPT = 256
 # The library's own instances, which last: it captures nothing that changes.
 _library: dict[Key, Function] = {}
 
@@ -148,6 +150,8 @@ class Instances:
         if function.library:
             _library.setdefault(key, made)
         elif not needs.overridden:
+            if len(function.lowered) >= _MOST_KEPT:
+                function.lowered.clear()
             function.lowered[kinds, self.assertions] = Shared(made, needs, custom_of(function))
 
     def _traced(self, error: KernelError, key: Key, at: Span | None) -> KernelError:
@@ -175,7 +179,9 @@ class Instances:
         if isinstance(function, NativeFunc):
             return self._with_custom(key, lower_native(function, parsed, kinds), needs)
         types = dict(zip(parsed.annotated, kinds, strict=True))
-        made = lower_body(parsed, function.name, types, self)
+        custom = function.grad_func is not None or function.replay_func is not None
+        exact = not (custom or function.library)
+        made = lower_body(parsed, function.name, types, self, exact=exact)
         if function.library:
             body = rewrite(made.body, lambda s: with_span(s, UNKNOWN))
             return replace(made, body=body, span=UNKNOWN)

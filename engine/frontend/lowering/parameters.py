@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
 from engine.frontend.assignment.aggregates import changes_fields, fresh
+from engine.frontend.assignment.names import set_name
 from engine.frontend.context.context import Context
 from engine.frontend.operands.kinds import (
     COMPOUND_KINDS,
     AbsentKind,
     ChoiceKind,
     Kind,
+    LiteralKind,
     StructKind,
     TupleKind,
     ViewKind,
@@ -22,7 +25,7 @@ from engine.frontend.operands.kinds import (
 from engine.frontend.operands.operand import BAD, Known, Operand, Several, Struct, Value
 from engine.ir.builder import const
 from engine.ir.nodes import Atom, Set, Var
-from engine.lang.types import ArrayType, is_float
+from engine.lang.types import FLOAT32, ArrayType, is_float
 
 
 def enter(cx: Context, name: str, kind: Kind) -> list[Var]:
@@ -33,12 +36,16 @@ def enter(cx: Context, name: str, kind: Kind) -> list[Var]:
     if isinstance(kind, Known):
         cx.bound[name] = kind
         return []
+    if isinstance(kind, LiteralKind):
+        return _enter_literal(cx, name, kind)
     if not isinstance(kind, COMPOUND_KINDS):
         var = Var(name, slots(kind)[0].type)
         changed = name not in cx.plan.plain or name in cx.plan.components
         if not changed or isinstance(var.type, ArrayType):
             cx.bound[name] = Value(var)
             cx.types[name] = var.type
+            if cx.function.annotated[name] == FLOAT32 and not cx.is_kernel:
+                cx.rounded[var] = f"parameter `{name}`"
             view = as_view(Value(var)) if changed else None
             if view is not None:
                 cx.trees[name] = fresh(cx, name, view)
@@ -65,6 +72,16 @@ def enter(cx: Context, name: str, kind: Kind) -> list[Var]:
         atoms[:count] = cx.lent[kind.number]
     got = compose(kind, atoms)
     _bind(cx, name, kind, got, lent)
+    return params
+
+
+def _enter_literal(cx: Context, name: str, kind: LiteralKind) -> list[Var]:
+    """The same for a literal: as if the function began with `name = 0.7`."""
+    number, *place = slots(kind)
+    params = [Var(name, number.type)]
+    params += [Var(cx.b.names.take(f"{name}{s.suffix}"), s.type) for s in place]
+    target = ast.copy_location(ast.Name(name, ast.Store()), cx.source.tree)
+    set_name(cx, target, compose(kind, params), target)
     return params
 
 

@@ -16,8 +16,15 @@ from engine.frontend.context.context import Context, InferredTypes
 from engine.frontend.context.lowering import Lowering
 from engine.frontend.expressions.names import unassigned
 from engine.frontend.lowering.parameters import enter, holds_array, open_adjoints
-from engine.frontend.operands.kinds import Kind, decompose, kind_of_type, slots, static_atoms
-from engine.frontend.operands.operand import BAD, zero
+from engine.frontend.operands.kinds import (
+    Kind,
+    LiteralKind,
+    decompose,
+    kind_of_type,
+    slots,
+    static_atoms,
+)
+from engine.frontend.operands.operand import BAD, Operand
 from engine.frontend.parsing.definite_assignment import unassigned_reads
 from engine.frontend.parsing.parsed_function import ParsedFunction
 from engine.frontend.parsing.report import Report
@@ -28,14 +35,15 @@ from engine.frontend.statements.returns import (
     check_annotation,
     joined,
     joined_quietly,
-    kinds_of,
     known_results,
     lent_atoms,
+    nothing,
+    result_kinds,
     returned_kinds,
     value_type,
 )
 from engine.ir.links import Links
-from engine.ir.nodes import Function, Return, Var
+from engine.ir.nodes import Atom, Function, Return, Var
 from engine.ir.unassigned import UnassignedRead
 from engine.lang.structs import COMPOUND, Argument, UserType
 from engine.lang.types import ValueType
@@ -49,16 +57,19 @@ def lower_body(
     types: Mapping[str, Kind | UserType | None],
     lowering: Lowering,
     adjoints: Sequence[str] | None = None,
+    exact: bool = False,
 ) -> Function:
     """The IR of a function for types of its parameters, lowered in rounds until none is missing.
 
-    adjoints: for a custom gradient, the parameters whose derivatives it returns. Raises
-    KernelError with everything that is wrong with the function.
+    adjoints: for a custom gradient, the parameters whose derivatives it returns. exact: whether
+    literals that it returns stay literals for its callers. Raises KernelError with everything
+    that is wrong with the function.
     """
     kinds = {p: None if t is None else _expanded(t) for p, t in types.items()}
     inferred = InferredTypes(results=known_results(function.results))
     for _ in range(_MAX_ROUNDS):
         cx = Context(function, name, inferred, lowering)
+        cx.exact_results = exact and function.results is None
         try:
             fn = _round(cx, kinds, adjoints)
         except KernelError:
@@ -136,6 +147,7 @@ def _round(cx: Context, types: dict[str, Kind | None], adjoints: Sequence[str] |
         span=cx.source.header(),
         arguments=_arguments(cx) if cx.is_kernel else (),
         returns=returns,
+        rounded=cx.rounds,
         gradients=gradients,
         tables=tuple(Argument(name, t) for t, (name, _) in tables),
         apart=tuple(cx.apart),
@@ -161,15 +173,16 @@ def _finish(cx: Context) -> tuple[tuple[ValueType, ...], tuple[Returned, ...]]:
             cx.b.add(Return(cx.adjoint_vars, cx.source.header()))
         return tuple(value_type(v.type) for v in cx.adjoint_vars), ()
     results, arrays = cx.inferred.results, cx.inferred.arrays
+    cx.ends = reaches_end(cx.b.block())
     if results is None:
         found = joined(cx)
         results, arrays = tuple(k for k, _ in found), tuple(a for _, a in found)
     if results and cx.returned:
         check_annotation(cx, results)
-    if results and reaches_end(cx.b.block()) and cx.returned:
+    if results and cx.ends and cx.returned:
         # As in Warp, a function that ends without `return` gives zeros.
-        nothing = [zero(value_type(s.type)) for k in results for s in slots(k) if not s.static]
-        cx.b.add(Return((*nothing, *lent_atoms(cx)), cx.source.header()))
+        zeros = [a for k in results for a in nothing(k)]
+        cx.b.add(Return((*zeros, *lent_atoms(cx)), cx.source.header()))
     elif results and not cx.returned and not cx.failed_return:
         cx.report.add(
             "E109",
@@ -201,17 +214,31 @@ def _infer(cx: Context, inferred: InferredTypes) -> bool:
         if inferred.choices.get(path) != options:
             inferred.choices[path] = options
             more = True
-    if inferred.results is None and cx.returned and not cx.is_kernel and cx.adjoints is None:
-        found_results = joined_quietly(cx)
-        found_kinds = tuple(k for k, _ in found_results)
-        given = [kinds_of(values) for _, values in cx.returned]
-        arrays = [
-            [static_atoms(*p) for v in values if (p := decompose(v))] for _, values in cx.returned
-        ]
-        own = tuple(a for _, a in found_results)
-        if found_results and any(
-            g != found_kinds or tuple(a) != own for g, a in zip(given, arrays, strict=True)
-        ):
-            inferred.results, inferred.arrays = found_kinds, own
-            more = True
-    return more
+    return _infer_results(cx, inferred) or more
+
+
+def _infer_results(cx: Context, inferred: InferredTypes) -> bool:
+    """The same for what a function returns, as far as its annotations leave that open."""
+    before = inferred.results
+    # Which literals are returned may change with the types of variables.
+    again = before is not None and any(isinstance(k, LiteralKind) for k in before)
+    if not (before is None or again) or not cx.returned or cx.is_kernel or cx.adjoints is not None:
+        return False
+    found = joined_quietly(cx)
+    kinds, arrays = tuple(k for k, _ in found), tuple(a for _, a in found)
+    if before is not None:
+        same = kinds == before and arrays == inferred.arrays
+    else:
+        same = all(_by_itself(cx, values) == (kinds, arrays) for _, values in cx.returned)
+    if not found or same:
+        return False
+    inferred.results, inferred.arrays = kinds, arrays
+    return True
+
+
+def _by_itself(
+    cx: Context, values: Sequence[Operand]
+) -> tuple[tuple[Kind, ...], tuple[tuple[Atom, ...], ...]]:
+    """Kinds of the results of one `return`, and the arrays in them."""
+    arrays = tuple(static_atoms(*p) for v in values if (p := decompose(v)))
+    return result_kinds(cx, values), arrays

@@ -10,14 +10,19 @@ from dataclasses import replace
 import numpy as np
 
 from engine.builtins.resolve import resolve
+from engine.frontend.operands.kinds import LiteralKind
 from engine.frontend.operands.operand import (
     LiteralTable,
     Value,
     adapts,
     common_type,
+    float_literal,
+    is_exact,
     literal,
     number,
+    place_in,
 )
+from engine.ir.builder import Builder
 from engine.ir.nodes import Atom, Const
 from engine.ir.ops import OPS
 from engine.lang.types import FLOAT32, FLOAT64, INT32, INT64, ScalarType
@@ -146,12 +151,14 @@ class TooMany(Exception):
 
 
 def tabulate(
-    values: Sequence[Value], compute: Callable[[Sequence[Value]], Value | None]
+    values: Sequence[Value],
+    compute: Callable[[Sequence[Value]], Value | None],
+    exact: bool = False,
 ) -> LiteralTable | None:
     """What is computed of literals of which some are chosen at run time, for each choice.
 
-    compute: takes constants. None where one has no result, or results have no common type.
-    Raises TooMany.
+    compute: takes constants. exact: it rounds once at most. None where one has no result, or
+    results have no common type. Raises TooMany.
     """
     axes: dict[Atom, int] = {}
     for v in values:
@@ -170,17 +177,21 @@ def tabulate(
     if t is None or not all(isinstance(v.atom, Const) for v in items):
         return None
     assert isinstance(t, ScalarType)
-    return LiteralTable(tuple(axes.items()), tuple(_as(v, t) for v in items))
+    every = tuple(_as(v, t) for v in items)
+    exact &= all(map(is_exact, (*values, *every)))
+    return LiteralTable(tuple(axes.items()), every, exact)
 
 
-def chosen_among(place: Atom, values: Sequence[Value]) -> LiteralTable | None:
+def chosen_among(place: Atom, values: Sequence[Value], exact: bool = True) -> LiteralTable | None:
     """The literal that an atom chooses among others; None where they have no common type.
 
-    Raises TooMany.
+    exact: whether the values are what they were before they were taken apart. Raises TooMany.
     """
     places = tuple(literal(k) for k in range(len(values)))
-    number_of = Value(place, table=LiteralTable(((place, len(values)),), places))
-    return tabulate([number_of, *values], lambda items: items[1 + int(number(items[0]) or 0)])
+    number_of = Value(place, table=LiteralTable(((place, len(values)),), places, exact=True))
+    return tabulate(
+        [number_of, *values], lambda items: items[1 + int(number(items[0]) or 0)], exact
+    )
 
 
 def _item(v: Value, at: dict[Atom, int]) -> Value:
@@ -197,3 +208,37 @@ def _as(v: Value, t: ScalarType) -> Value:
     n = number(v)
     assert n is not None and adapts(v, t)
     return replace(v, atom=Const(float(n) if t.kind == "f" else n, t))
+
+
+# ---- literals that are given to functions, or returned
+
+
+def literal_kind(values: Sequence[Value]) -> LiteralKind | None:
+    """The kind of a literal of floats that is one of these; None where one is none, or too many."""
+    if not values or not all(v.weak for v in values) or common_type(values) != FLOAT32:
+        return None
+    items: dict[tuple[Const, ...], None] = {}
+    for v in values:
+        own = (v,) if v.table is None else v.table.items
+        items[tuple(_as(i, FLOAT32).atom for i in own)] = None  # type: ignore[misc]
+    every = tuple(c for own in items for c in own)
+    exact = all(map(is_exact, (*values, *(Value(c, True) for c in every))))
+    return LiteralKind(every, exact) if len(every) <= MOST else None
+
+
+def literal_atoms(b: Builder, v: Value, kind: LiteralKind) -> tuple[Atom, ...] | None:
+    """What a literal is made of as one of a kind; None where it is none of its literals."""
+    if literal_kind([v, literal(0.0)]) is None:
+        return None
+    v = v if v.type == FLOAT32 else float_literal(b, v)
+    own = () if (found := literal_kind([v])) is None else found.items
+    starts = range(len(kind.items) - len(own) + 1)
+    start = next((k for k in starts if kind.items[k : k + len(own)] == own), None)
+    if start is None:
+        return None
+    if len(kind.items) == 1:
+        return (v.atom,)
+    if v.table is None:
+        return v.atom, Const(start, INT32)
+    place = place_in(b, v.table)
+    return v.atom, b.op("add", place, Const(start, INT32)) if start else place

@@ -17,6 +17,7 @@ from engine.frontend.operands.operand import (
     Choice,
     Dim,
     Known,
+    LiteralTable,
     Operand,
     Root,
     Several,
@@ -25,7 +26,7 @@ from engine.frontend.operands.operand import (
     Value,
     View,
 )
-from engine.ir.nodes import Atom, Var
+from engine.ir.nodes import Atom, Const, Var
 from engine.lang.structs import (
     ARRAYS,
     ElementType,
@@ -38,6 +39,7 @@ from engine.lang.structs import (
     leaves,
 )
 from engine.lang.types import (
+    FLOAT32,
     INT32,
     ArrayType,
     ScalarType,
@@ -105,10 +107,21 @@ class ChoiceKind:
     items: tuple[Kind, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class LiteralKind:
+    """A literal of floats as a parameter or result: its numbers. It is made of the number as
+    float32 and, where there are several, of the place of the one that it is. exact: see
+    `LiteralTable`.
+    """
+
+    items: tuple[Const, ...]
+    exact: bool
+
+
 # A function or type that is passed is known, and is no parameter.
-Kind = Type | StructKind | TupleKind | ViewKind | AbsentKind | ChoiceKind | Known
+Kind = Type | StructKind | TupleKind | ViewKind | AbsentKind | ChoiceKind | LiteralKind | Known
 # What is made of any number of atoms.
-COMPOUND_KINDS = (StructKind, TupleKind, ViewKind, AbsentKind, ChoiceKind)
+COMPOUND_KINDS = (StructKind, TupleKind, ViewKind, AbsentKind, ChoiceKind, LiteralKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +167,10 @@ def _slots(kind: Kind, suffix: str) -> Iterator[Slot]:
             yield from _slots(item, f"{suffix}.{k}")
     elif isinstance(kind, ViewKind):
         yield from _view_slots(kind, suffix)
+    elif isinstance(kind, LiteralKind):
+        yield Slot(suffix, FLOAT32)
+        if len(kind.items) > 1:
+            yield Slot(f"{suffix}.place", INT32)
     elif not isinstance(kind, (AbsentKind, Known)):
         yield Slot(suffix, kind, isinstance(kind, ArrayType))
 
@@ -261,6 +278,8 @@ def _compose(kind: Kind, atoms: Iterator[Atom]) -> Operand:
         return Choice(next(atoms), tuple(_compose(item, atoms) for item in kind.items))
     if isinstance(kind, Known):
         return kind
+    if isinstance(kind, LiteralKind):
+        return _compose_literal(kind, atoms)
     if not isinstance(kind, ViewKind):
         return Value(next(atoms))
     roots = tuple(next(atoms) for _ in range(leaf_count(kind.element)))
@@ -275,6 +294,15 @@ def _compose(kind: Kind, atoms: Iterator[Atom]) -> Operand:
         else:
             dims.append(Span(next(atoms), next(atoms), next(atoms)))
     return View(Root(kind.element, len(kind.dims), roots, tables, kind.shape, place), tuple(dims))
+
+
+def _compose_literal(kind: LiteralKind, atoms: Iterator[Atom]) -> Value:
+    atom = next(atoms)
+    items = tuple(Value(c, weak=True) for c in kind.items)
+    if len(items) == 1:
+        return items[0]
+    axes = ((next(atoms), len(items)),)
+    return Value(atom, weak=True, table=LiteralTable(axes, items, kind.exact))
 
 
 def as_view(got: Operand) -> View | None:
@@ -307,7 +335,7 @@ def user_type(kind: Kind) -> UserType:
         if kind.indexed and kind.ndim:
             return IndexedArrayType(kind.element, kind.ndim)
         return array_of(kind.element, max(kind.ndim, 1))
-    return kind
+    return FLOAT32 if isinstance(kind, LiteralKind) else kind
 
 
 def accepts(want: UserType, have: Kind) -> bool:

@@ -32,11 +32,14 @@ class LiteralTable:
     """The literals among which one is chosen at run time: a number of any type, exactly.
 
     axes: what chooses, and among how many places: an integer from 0 on, or a bool, whose first
-    place is that of true. items: the literals (of one type), the last axis the fastest.
+    place is that of true. items: the literals (of one type), the last axis the fastest; none
+    where there are too many, of a value that has its own type for good. exact: the value in its
+    own type is the literal itself, however it was computed.
     """
 
     axes: tuple[tuple[Atom, int], ...]
     items: tuple[Value, ...]
+    exact: bool = False
 
     @property
     def type(self) -> Type:
@@ -52,7 +55,8 @@ class Value:
     """A value at run time. `weak`: a literal that takes the type it meets.
 
     A literal is a scalar Const, or chosen at run time among such: then it has a table.
-    table: it says what the value is in other types, also where a name has fixed its own.
+    table: it says what the value is in other types, also where a name has fixed its own, or
+    that this is not known.
     truncated: an integer literal that comes from a quotient of integers with a rest, such as
     `1/2`, which is 0. It takes any type of integers, but none of floats: Python means 0.5.
     member: the enumeration's member that the number comes from, which has a `value`.
@@ -67,6 +71,10 @@ class Value:
     @property
     def type(self) -> Type:
         return self.atom.type
+
+
+# Of floats that are one of more literals than a table holds.
+UNKNOWN_LITERALS = LiteralTable((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +217,23 @@ def number(value: Value) -> bool | int | float | None:
         return float(SCALAR_CLASSES[atom.type](atom.value))  # type: ignore[index]
 
 
+def is_exact(value: Value) -> bool:
+    """Whether a literal is the number itself in its own type, and in float32."""
+    if value.table is not None:
+        return value.table.exact
+    n = number(value)
+    if n is None or value.truncated:
+        return False
+    with np.errstate(over="ignore"):
+        return float(np.float32(n)) == n
+
+
 def float_literal(b: Builder, value: Value) -> Value:
     """The literal of a float that a literal of whole numbers stands for."""
     if value.table is None:
         return literal(float(number(value) or 0))
     items = tuple(literal(float(number(v) or 0)) for v in value.table.items)
-    table = LiteralTable(value.table.axes, items)
+    table = LiteralTable(value.table.axes, items, exact=all(map(is_exact, items)))
     return Value(look_up(b, table, table.constants), True, table=table)
 
 
@@ -252,6 +271,8 @@ def adapt(b: Builder, value: Value, t: Type) -> Value | None:
     if value.table is None:
         fitted = _fitted(value, t)
         return None if fitted is None else Value(fitted)
+    if value.table.exact and is_scalar(t, "f"):
+        return Value(b.op("cast", value.atom, result=t))
     return Value(look_up(b, value.table, [c for v in value.table.items if (c := _fitted(v, t))]))
 
 

@@ -8,6 +8,7 @@ from engine.frontend.operands.kinds import (
     AbsentKind,
     ChoiceKind,
     Kind,
+    LiteralKind,
     StructKind,
     TupleKind,
     ViewKind,
@@ -24,7 +25,7 @@ def type_name(t: Kind | UserType) -> str:
     """The type as a user would write it."""
     if isinstance(t, Known):
         return str(getattr(t.obj, "__name__", "function"))
-    if isinstance(t, (StructKind, ViewKind, AbsentKind, ChoiceKind)):
+    if isinstance(t, (StructKind, ViewKind, AbsentKind, ChoiceKind, LiteralKind)):
         t = user_type(t)
     if isinstance(t, (TupleKind, TupleType)):
         return f"tuple[{type_names(t.items)}]"

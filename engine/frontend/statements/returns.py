@@ -12,6 +12,7 @@ from engine.frontend.expressions.conversions import coerce
 from engine.frontend.operands.kinds import (
     ChoiceKind,
     Kind,
+    LiteralKind,
     StructKind,
     TupleKind,
     ViewKind,
@@ -33,11 +34,18 @@ from engine.frontend.operands.operand import (
     Value,
     View,
     common_type,
+    literal,
+    zero,
 )
 from engine.frontend.operands.type_names import type_name
+from engine.frontend.statements.returned_literals import (
+    is_rounded,
+    returned_atoms,
+    returned_literal,
+)
 from engine.ir.nodes import Atom, Const, Return, Var
 from engine.lang.structs import ARRAYS, StructType, TupleType, UserType, leaves
-from engine.lang.types import INT32, ArrayType, Type, ValueType
+from engine.lang.types import FLOAT32, INT32, ArrayType, Type, ValueType
 
 # A result: its kind, and the parameters that the arrays in it are.
 Returned = tuple[Kind, tuple[Atom, ...]]
@@ -71,6 +79,21 @@ def _reference_atoms(cx: Context, name: str) -> tuple[Atom, ...]:
     return () if parts is None else parts[1]
 
 
+def result_kinds(cx: Context, values: Sequence[Operand]) -> tuple[Kind, ...]:
+    """What results are by themselves: as one `return` alone would have them."""
+    return tuple(
+        returned_literal(cx, [v]) or kind for v, kind in zip(values, kinds_of(values), strict=True)
+    )
+
+
+def nothing(kind: Kind) -> list[Atom]:
+    """The atoms of a result of zeros."""
+    if isinstance(kind, LiteralKind) and len(kind.items) > 1:
+        number = Const(0.0, FLOAT32)
+        return [number, Const(kind.items.index(number), INT32)]
+    return [zero(value_type(s.type)) for s in slots(kind) if not s.static]
+
+
 def kinds_of(values: Sequence[Operand]) -> tuple[Kind, ...]:
     out = []
     for v in values:
@@ -98,9 +121,14 @@ def lower_return(cx: Context, node: ast.stmt) -> None:
         cx.failed_return = True
         return
     cx.returned.append((node, tuple(values)))
+    cx.rounds |= any(is_rounded(cx, node, v) for v in values)
     want = cx.inferred.results
     if want is None:
-        atoms = [a for v in values for a in _atoms(v)]
+        atoms = [
+            a
+            for v, kind in zip(values, result_kinds(cx, values), strict=True)
+            for a in returned_atoms(cx, v, kind) or _atoms(v)
+        ]
         cx.b.add(Return((*atoms, *lent_atoms(cx)), cx.b.span))
         return
     if len(want) != len(values):
@@ -185,6 +213,9 @@ def _as_result(
     cx: Context, at: ast.AST, v: Operand, want: Kind, arrays: Iterator[Atom]
 ) -> list[Atom] | None:
     """The atoms of a result that are values. arrays: those that results of the kind hold."""
+    literals = returned_atoms(cx, v, want)
+    if literals is not None:
+        return list(literals)
     if isinstance(v, Value) and not _is_array(v):
         atom = coerce(cx, at, v, want, "the result")
         return None if atom is None else [atom]
@@ -245,7 +276,14 @@ def joined(cx: Context) -> tuple[Option, ...]:
                 )
                 return ()
             column.append(v)
-    return tuple(k for column in columns if (k := common(column)) is not None)
+    if cx.ends:
+        columns = [
+            [*c, literal(0.0)] if returned_literal(cx, c) is not None else c for c in columns
+        ]
+    found = [
+        ((k, ()) if (k := returned_literal(cx, c)) is not None else common(c)) for c in columns
+    ]
+    return tuple(option for option in found if option is not None)
 
 
 def _disagreement(have: Kind, before: Kind, line: int) -> tuple[str, str]:
@@ -336,7 +374,8 @@ def returned_kinds(
     results: Sequence[Kind], arrays: Sequence[tuple[Atom, ...]]
 ) -> tuple[Returned, ...]:
     """The results for callers to put together; empty where all are plain values."""
-    if all(not isinstance(user_type(k), (StructType, TupleType, *ARRAYS)) for k in results):
+    compound = (StructType, TupleType, *ARRAYS)
+    if not any(isinstance(k, LiteralKind) or isinstance(user_type(k), compound) for k in results):
         return ()
     return tuple(
         (kind, tuple(a for a in own if isinstance(a, Var)))

@@ -72,14 +72,15 @@ def replay_counted(c: wp.array(dtype=int), i: int):
     return c[i]
 
 
-def test_one_instance_for_each_list_of_types() -> None:
+def test_one_instance_for_each_list_of_types_and_literals() -> None:
     @wp.kernel
     def k(a: wp.array(dtype=float), v: wp.array(dtype=wp.vec3)):
-        a[0] = blend(a[1], a[2]) + blend(a[3], a[4], a[5])
-        v[0] = blend(v[1], v[2], 0.25)
+        a[0] = blend(a[1], a[2], a[3]) + blend(a[3], a[4], a[5])
+        a[6] = blend(a[1], a[2]) + blend(a[3], a[4]) + blend(a[5], a[6], 0.5)
+        v[0] = blend(v[1], v[2], v[3][0])
 
-    one, other = callees(lower_kernel(k.func))
-    assert (one.results, other.results) == ((FLOAT32,), (VEC3,))
+    one, half, other = callees(lower_kernel(k.func))
+    assert (one.results, half.results, other.results) == ((FLOAT32,), (FLOAT32,), (VEC3,))
     assert lower_function(blend, (FLOAT64, FLOAT64, FLOAT64)).results == (FLOAT64,)
     verify(other)
     (got,) = evaluate(other, ([1.0, 2.0, 3.0], [3.0, 4.0, 5.0], 0.25))
