@@ -20,7 +20,7 @@ from engine.foreign.directions import (
     beside_kinks,
     compare_directions,
 )
-from engine.foreign.entries import compare_entries, is_small, locate, sample
+from engine.foreign.entries import compare_entries, is_small, locate, reopened, sample
 from engine.foreign.evaluated import Evaluated, NotComparable, evaluated
 from engine.foreign.operation import (
     Array,
@@ -137,7 +137,7 @@ def _pairs(
 
 def _reopened(found: Directional) -> dict[Pair, Comparison]:
     """The pairs, to be judged anew by their entries."""
-    return {pair: c.reopened() for pair, c in found.pairs.items()}
+    return {pair: reopened(c) for pair, c in found.pairs.items()}
 
 
 def _located(e: Evaluated, found: Directional, rng: np.random.Generator) -> dict[Pair, Comparison]:

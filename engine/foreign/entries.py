@@ -17,6 +17,7 @@ from engine.autograd.comparison.judgement import (
 from engine.autograd.comparison.tolerance import largest, relative_error
 from engine.autograd.reference.differences import Slope
 from engine.autograd.reference.noise import Line
+from engine.autograd.results import Entry
 from engine.foreign.directions import (
     Pair,
     Probe,
@@ -27,7 +28,7 @@ from engine.foreign.directions import (
     weighted,
 )
 from engine.foreign.evaluated import FLOOR, Evaluated
-from engine.foreign.judging import LOST, settled
+from engine.foreign.judging import CHAOS, LOST, settled
 from engine.foreign.operation import Array, OperationFailed
 
 # Up to this many scalars on a side, entries are compared one by one.
@@ -49,6 +50,12 @@ def is_small(e: Evaluated) -> bool:
     """Whether all entries can be compared."""
     sides = (e.op.inputs, e.op.outputs)
     return all(sum(v.value.size for v in side) <= SIDE for side in sides)
+
+
+def reopened(c: Comparison) -> Comparison:
+    """Without a disagreement along directions, and what it was off by, which entries judge anew."""
+    again = c.reopened()
+    return c if again is c else replace(again, max_abs=0.0, max_rel=0.0)
 
 
 def compare_entries(
@@ -141,6 +148,7 @@ def compare_block(
         far = -diff[at_bad] / allowed[at_bad]
     # The furthest off first, up to a failure; last those that are next to nothing.
     order = np.lexsort((far, diff[at_bad] <= LOST * most))
+    chaotic: Entry | None = None
     for k, m in bad[order[:JUDGED]]:
         value = weighted(lines[m], slice(int(at[k]), int(at[k]) + 1), np.ones(1))
         found = Slope(ref[k : k + 1, m], error[k : k + 1, m])
@@ -152,6 +160,8 @@ def compare_block(
         judgements.append(verdict)
         if verdict.verdict == "fail":
             break
+        if verdict is CHAOS:
+            chaotic = Entry(rows[k], cols[m], float(ad[k, m]), float(ref[k, m]))
         diff[k, m] = 0.0
     diff = np.where(np.isfinite(diff), diff, 0.0)
     with np.errstate(all="ignore"):
@@ -161,6 +171,8 @@ def compare_block(
     if (finite[k, m] and diff[k, m] > 0) or not finite[k, m]:
         c = c.measured(float(ad[k, m]), float(ref[k, m]), float(allowed[k, m]), rows[k], cols[m])
     c = c.bounded(largest(diff), largest(rel)).judged(*judgements)
+    if chaotic is not None and c.verdict == CHAOS.verdict:
+        c = replace(c, worst=chaotic, excess=1.0)  # only what fails is worse
     small = finite & (off > strict) & (off <= max(floor, LOST * most)) & e.tolerance.auto
     if c.verdict in ("fail", "nan") or not small.any():
         return c
@@ -213,7 +225,7 @@ def locate(
     bad = np.flatnonzero(~np.isfinite(probe.gradient))
     if bad.size:
         return _at_column(e, pair, int(bad[0]), probe.w.reshape(-1), c.reopened())
-    found, left_out = c.reopened(), []
+    found, left_out = reopened(c), []
     for _ in range(LEFT_OUT):
         col = _behind(e, pair, probe)
         found = _at_column(e, pair, col, probe.w.reshape(-1), found)

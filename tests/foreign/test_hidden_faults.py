@@ -119,3 +119,10 @@ def test_a_gradient_that_is_another_each_time_is_no_noise() -> None:
         lambda x: [x**2], lambda x, w: [draw.uniform(1.0, 3.0) * x[0] * w[0]], [0.5, 1.0, 2.0]
     )
     assert check_operation(op).pairs[0].verdict == "fail"
+
+
+@pytest.mark.parametrize("size", [8, 300])
+def test_the_chaotic_element_is_named_and_the_others_are_judged(size: int) -> None:
+    (pair,) = checked("a chaotic element", size, 0, 1.0, slice(None))
+    assert pair.worst is not None and (pair.worst.row, pair.worst.col) == (0, 0)
+    assert 0.0 < pair.max_rel_error < 1e-5 and "changes the function" in pair.reason
