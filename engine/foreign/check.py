@@ -20,7 +20,14 @@ from engine.foreign.directions import (
     beside_kinks,
     compare_directions,
 )
-from engine.foreign.entries import compare_entries, is_small, locate, reopened, sample
+from engine.foreign.entries import (
+    UNSAMPLED,
+    compare_entries,
+    is_small,
+    locate,
+    reopened,
+    sample,
+)
 from engine.foreign.evaluated import Evaluated, NotComparable, evaluated
 from engine.foreign.operation import (
     Array,
@@ -145,6 +152,8 @@ def _located(e: Evaluated, found: Directional, rng: np.random.Generator) -> dict
     out = dict(found.pairs)
     for pair, c in found.pairs.items():
         probe = found.probes.get(pair)
+        if c.verdict == "kink":
+            out[pair] = _past_kinks(e, pair, c, rng)
         if c.verdict == "nan" or probe is None or c.verdict not in UNSETTLED:
             continue
         beside = beside_kinks(e, pair, probe, rng)
@@ -160,6 +169,22 @@ def _located(e: Evaluated, found: Directional, rng: np.random.Generator) -> dict
         else:
             out[pair] = c.reopened().judged(judgement)
     return out
+
+
+def _past_kinks(e: Evaluated, pair: Pair, c: Comparison, rng: np.random.Generator) -> Comparison:
+    """The comparison of a pair along whose directions there are kinks, with an entry that is wrong.
+
+    One element at a kink says nothing of the others, which are looked at a little further.
+    """
+    try:
+        near = e.beside(rng)
+        found = compare_directions(near, rng, {pair: near.begun()[pair]})
+        if found.pairs[pair].verdict != "fail":
+            return c
+        closer = locate(near, pair, found.probes[pair], reopened(c), rng)
+    except OperationFailed:
+        return c
+    return closer if closer.verdict == "fail" and closer.reason != UNSAMPLED.reason else c
 
 
 def _varied(
@@ -210,12 +235,12 @@ def _varied(
 def _rounding(e: Evaluated, j: int, w: Array, rng: np.random.Generator) -> list[Array | float]:
     """What rounding may make of each gradient: a sum over a cotangent may be zero, or nearly.
 
-    By the size of an element's own parts, as some cotangents have them, and by that of the usual
-    value of the function, which is rounded before anything is taken from it.
+    By the size of an element's own parts, as some cotangents have them, and by that of the
+    function's values, which are rounded before anything is taken from them.
     """
     eps = ROUNDING * e.precision.epsilon * max(1.0, float(np.sqrt(w.size)))
     some = [e.gradients(j, largest(w) * rng.standard_normal(w.shape)) for _ in range(COTANGENTS)]
-    usual = float(np.median(np.abs(e.here[e.spans[j]]))) * largest(w)
+    usual = largest(e.here[e.spans[j]]) * largest(w)
     out: list[Array | float] = []
     for i, found in enumerate(zip(*some, strict=True)):
         sizes = [np.abs(g) for g in found if g is not None]

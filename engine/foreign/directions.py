@@ -88,7 +88,7 @@ def compare_directions(
             w[j] = rng.standard_normal(op.outputs[j].value.shape)
             if slopes:
                 rows = [_shaped(e, j, slopes[i]) for i, k in pairs if k == j]
-                w[j] = levelled(w[j], rows, rng, least)
+                w[j] = levelled(w[j], rows, rng, 1.0)
         found = {j: e.gradients(j, some) for j, some in w.items()}
         moves = {i: direction(e, i, rng, FLOOR if count == 0 else 0.0) for i, _ in pairs}
         if slopes:

@@ -35,6 +35,8 @@ from engine.foreign.operation import Array, OperationFailed
 SIDE = 128
 # Units of rounding of the largest entry that any other may be off by: 1 - y for y near 1.
 ROUNDED = 4.0
+# The same of most entries: what rounding of values of that size is over the largest step.
+STEPPED = 4096.0
 JUDGED = 256  # entries that are looked at closely
 LEFT_OUT = 4  # elements, at the most, of a direction along which a function bends
 LARGE = 1e-3  # of the largest entry: what others are small beside
@@ -97,6 +99,8 @@ def _compare_sum(
             off = np.abs(_filled(e, i, g) - total)
             allowed = max(BENT, 64.0 * e.precision.epsilon) * parts + e.nothing(values, i)
             allowed = np.maximum(allowed, e.op.iterated * largest(parts))
+            values = np.abs(w * e.here[e.spans[j]])  # a row without a part may be rounded to that
+            allowed += 64.0 * e.precision.epsilon * largest(values) / e.typical[i]
             bad = np.isfinite(off).all() & (off > allowed)
         if bad.any():
             bad &= off > TRUST * e.unsteady(j, w)[i]
@@ -115,10 +119,11 @@ def _filled(e: Evaluated, i: int, g: Array | None) -> Array:
 def compare_block(
     e: Evaluated, pair: Pair, rows: Sequence[int], cols: Sequence[int], ad: Array,
     lines: Sequence[Line], slopes: Sequence[Slope], c: Comparison, most: float = 0.0,
+    usual: float = 0.0,
 ) -> Comparison:  # fmt: skip
     """Compares some entries of a pair, given the derivatives by each column.
 
-    most: the size of the largest entry, where that is none of these.
+    most: the size of the largest entry, where that is none of these; usual: that of most rows.
     """
     if not ad.size:
         return c
@@ -131,7 +136,10 @@ def compare_block(
     if e.op.iterated:  # what is left of an iteration is spread over all of it
         near = np.full_like(near, max(largest(s.value[e.spans[j]]) for s in slopes))
     most = max(most, largest(size))
-    floor = ROUNDED * e.precision.epsilon * most if e.tolerance.auto else 0.0
+    usual = max(usual, float(np.median(size.max(axis=1))))
+    floor = 0.0
+    if e.tolerance.auto:
+        floor = e.precision.epsilon * max(ROUNDED * most, STEPPED * usual)
     strict = e.allowed(ref, near)
     allowed = np.maximum(strict, max(floor, 1e-300))
     c = replace(c, checked=c.checked + ad.size)
@@ -181,11 +189,16 @@ def compare_block(
     first = np.argsort(-part, axis=None, kind="stable")[: min(SAMPLED, int(small.sum()))]
     places = [(rows[n // len(cols)], cols[n % len(cols)]) for n in first.tolist()]
     large = [cols[m] for m in np.flatnonzero(size.max(axis=0) > LARGE * most).tolist()]
-    return _without_large(e, pair, places, large, c)
+    return _without_large(e, pair, places, large, usual, c)
 
 
 def _without_large(
-    e: Evaluated, pair: Pair, places: Sequence[tuple[int, int]], large: Sequence[int], c: Comparison
+    e: Evaluated,
+    pair: Pair,
+    places: Sequence[tuple[int, int]],
+    large: Sequence[int],
+    usual: float,
+    c: Comparison,
 ) -> Comparison:
     """Looks again at entries that were next to nothing beside larger ones, where these are not.
 
@@ -205,7 +218,7 @@ def _without_large(
             ad = np.array([[_entry(there, i, _gradients(there, j, row), col)]])
             found = compare_block(there, pair, [row], [col], ad, [line],
                                   [there.by_scalar(i, col, line)], c.reopened(),
-                                  0.0 if some is None else largest(some))  # fmt: skip
+                                  0.0 if some is None else largest(some), usual)  # fmt: skip
         except OperationFailed:
             continue
         if found.verdict == "fail":
