@@ -21,6 +21,8 @@ _ZERO, _FIXED, _LINEAR = 0, 1, 2
 
 # Linear in all their floats together, besides those whose rule says so.
 _SUMS = ("cast", "construct", "fill", "replayed", "degrees", "radians")
+# Those that make floats of integers, which are numbers like others.
+_CONVERSIONS = ("cast", "construct", "fill")
 _QUOTIENTS = ("div", "unscale", "cw_div")
 _UPDATES = ("add", "sub", "exch")
 
@@ -88,10 +90,12 @@ class _Degrees:
         rule = OPS[s.op].derivative
         if isinstance(rule, NoDerivative):
             return _FIXED  # of inputs, it is told of by `misuse`
+        if not _float(s.dst):  # an integer is a number, unless it is one of an input
+            return _LINEAR if any(d & _LINEAR for d in found) else _FIXED
         if self.adds(s):
             total = _ZERO
             for a, d in zip(s.args, found, strict=True):
-                total |= d if _float(a) else _ZERO
+                total |= d if _float(a) or s.op in _CONVERSIONS else _ZERO
             return total
         if any(d & _LINEAR for d in found):
             return _LINEAR
@@ -141,6 +145,8 @@ class _Degrees:
         if isinstance(rule, NoDerivative):
             return "compares it" if s.dst.type == BOOL else f"takes {_name(s)!r} of it"
         if self.adds(s):
+            if s.dst.type != BOOL and not _float(s.dst):
+                return "makes an integer of it"
             return _MIXED if self.known[s.dst] == _FIXED | _LINEAR else ""
         if s.op in _QUOTIENTS:
             return "" if self.moves(s.args[1:]) == 0 else "divides by it"

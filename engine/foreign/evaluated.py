@@ -273,6 +273,11 @@ def evaluated(op: Operation, tolerance: Tolerance) -> Evaluated:
     floats64 = eps == FLOAT64.epsilon
     exact = own if floats64 else _lifted(op, x, own, eps)
     if exact is not None:
+        part = _part_apart(op, exact, again if floats64 else outputs(op, x, True))
+        if part:
+            raise NotComparable(Judgement(
+                "nondeterministic", f"run twice at the same inputs, an element of its results "
+                f"differs by {part:.1e} of itself"))  # fmt: skip
         found = Evaluated(op, x, not floats64, exact, FLOAT64, tolerance)
         if not floats64 and not _gives_gradient(found):
             return Evaluated(op, x, False, own, working_precision(eps), tolerance)
@@ -348,6 +353,18 @@ def _apart(op: Operation, a: Array, b: Array, eps: float) -> float:
         most, size = float(np.max(off, initial=0.0)), largest(a[part])
         if not most <= REORDERED * eps * size:
             worst = max(worst, most / size if size and np.isfinite(most) else np.inf)
+    return worst
+
+
+def _part_apart(op: Operation, a: Array, b: Array) -> float:
+    """How far results in float64 are apart, by elements, as a part of these; 0 for rounding."""
+    worst, first = 0.0, 0
+    for v in op.outputs:
+        part = slice(first, first := first + v.value.size)
+        with np.errstate(all="ignore"):
+            off, size = np.abs(a[part] - b[part]), np.abs(a[part])
+            bad = (off > SAME * size) & (off > REORDERED * FLOAT64.epsilon * largest(size))
+            worst = max(worst, float(np.max(np.where(bad, off / size, 0.0), initial=0.0)))
     return worst
 
 

@@ -129,3 +129,15 @@ def test_what_cannot_be_run_again_is_not_judged() -> None:
     op = Failing(lambda x: [x], lambda x, w: [w[0]], [1.0])
     pair = check_operation(op).pairs[0]
     assert pair.verdict == "inconclusive" and "it wants more" in pair.reason
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("large", [1.0, 1e3, 1e6])
+def test_a_small_element_that_is_another_each_time(large: float, dtype: str) -> None:
+    draw, s = np.random.default_rng(0), np.array([large, 1.0, 1.0])
+    noisy = np.array([0.0, 0.1, 0.0])
+    op = Written(
+        lambda x: [s * x * (1 + noisy * draw.random())], lambda x, w: [s * w[0]],
+        [1.0, 2.0, 3.0], dtype=dtype,
+    )  # fmt: skip
+    assert check_operation(op).pairs[0].verdict == "nondeterministic"

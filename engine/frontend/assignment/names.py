@@ -71,6 +71,7 @@ def set_name(
         t = cx.types[name]
     elif isinstance(got, Value) and t is None and got.weak and got.type == FLOAT32:
         cx.open.add(name)
+    _derive(cx, name, value, got)
     if isinstance(got, Value) and t is not None and not _stays_literal(cx, name, got):
         atom = coerce(cx, value, got, t, f"`{name}`", "E105", _retype_help(cx, name, got.type, t))
         if atom is None:
@@ -99,8 +100,31 @@ def _stays_literal(cx: Context, name: str, got: Value) -> bool:
 
 def of_literals(cx: Context, value: ast.AST) -> bool:
     """Whether nothing but names that literals have started is read in an expression."""
+    return _sources(cx, value) is not None
+
+
+def _sources(cx: Context, value: ast.AST) -> frozenset[str] | None:
+    """The names that literals have started from which an expression comes; None if from others."""
     names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
-    return all(name in cx.open for name in names if name in cx.bound or name in cx.types)
+    found: set[str] = set()
+    for name in names:
+        if name in cx.open:
+            found.add(name)
+        elif name in cx.derived:
+            found |= cx.derived[name]
+        elif name in cx.bound or name in cx.types:
+            return None
+    return frozenset(found)
+
+
+def _derive(cx: Context, name: str, value: ast.AST, got: Operand) -> None:
+    """Notes what the value of a name comes from, where that is names of literals and operators."""
+    cx.derived.pop(name, None)
+    if name in cx.open or not isinstance(got, Value) or got.weak or got.type != FLOAT32:
+        return
+    sources = _sources(cx, value)
+    if sources and not any(isinstance(n, ast.Call) for n in ast.walk(value)):
+        cx.derived[name] = sources
 
 
 def _of_open(cx: Context, target: ast.Name, value: ast.AST, got: Value) -> Value:

@@ -113,6 +113,8 @@ class Context:
         # Names to which only literals of floats were assigned so far: those of which nothing else
         # is asked are float32. What is asked of variables among them, for the next round.
         self.open: set[str] = set()
+        # Names with a value that is computed from such alone, and those that it comes from.
+        self.derived: dict[str, frozenset[str]] = {}
         self.asked: dict[str, ScalarType] = {}
         # Types and weakness of what each `return` gives, with its node.
         self.returned: list[tuple[ast.Return, tuple[Operand, ...]]] = []
@@ -191,8 +193,10 @@ class Context:
         """Wants variables that literals have started, and that are read in a node, in a type."""
         if isinstance(t, ScalarType) and t.kind == "f" and t != FLOAT32:
             for n in ast.walk(node):
-                if isinstance(n, ast.Name) and n.id in self.open and n.id in self.vars:
-                    self.asked.setdefault(n.id, t)
+                if isinstance(n, ast.Name):
+                    for name in self.derived.get(n.id, (n.id,)):
+                        if name in self.open and name in self.vars:
+                            self.asked.setdefault(name, t)
 
     def spoil(self, node: ast.AST) -> None:
         """Gives names assigned by a statement that was not lowered a value without type."""

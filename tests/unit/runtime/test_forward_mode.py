@@ -151,6 +151,10 @@ wp.adjoint[x] += a + b * adj_ret + c * adj_ret * d"""),
 if x < 1.0:
     return
 wp.adjoint[x] += wp.where(x > 2.0, adj_ret, 0.0)"""),
+    "integers that do not depend on it": (ONE, """
+n = int(x * 10.0)
+for k in range(3):
+    wp.adjoint[x] += x * float(n + k) * adj_ret"""),
     "zero": (ONE, "pass"),
     "a sum of none": (ONE, "wp.adjoint[x] += 0.0 * x"),
     "a message": (ONE, "wp.adjoint[x] += x * adj_ret\nassert x < 1000.0"),
@@ -184,6 +188,9 @@ BENT = {
     "multiplies two that depend on it": "wp.adjoint[x] += 2.0 * x * adj_ret * adj_ret  # HERE",
     "gives something that does not depend on it": "wp.adjoint[x] += 2.0 * x  # HERE",
     "adds something to it": "wp.adjoint[x] += x * (adj_ret + 1.0)  # HERE",
+    "makes an integer of it": "wp.adjoint[x] += 0.5 * x * float(int(adj_ret * 4.0))  # HERE",
+    "adds something": "n = int(x * 0.0) + 1\nwp.adjoint[x] += x * adj_ret + x * float(n)  # HERE",
+    "gives something": "for k in range(2):  # HERE\n    wp.adjoint[x] += 2.0 * x * float(k)",
     "hands it to the native function": "wp.adjoint[x] += x * native(adj_ret)  # HERE",
 }
 
