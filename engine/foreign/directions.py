@@ -24,7 +24,7 @@ from engine.foreign.evaluated import FLOOR, ZERO, Evaluated
 from engine.foreign.judging import CHAOS, allowed_along, between, settled
 from engine.foreign.operation import Array, OperationFailed
 
-DIRECTIONS = 2
+DIRECTIONS = 2  # plain ones; after them come one or two in which strong parts are weakened
 Pair = tuple[int, int]  # the numbers of an input and an output
 UNSETTLED = ("fail", "inconclusive")
 
@@ -70,7 +70,7 @@ def compare_directions(
 ) -> Directional:
     """Compares w'Jv of all pairs along random directions; of `known` ones where it is given.
 
-    In later ones the strongest parts are weakened, so that weak ones show beside them.
+    After the plain ones the strongest parts are weakened, so that weak ones show beside them.
     """
     op = e.op
     pairs = known or e.begun()
@@ -79,19 +79,19 @@ def compare_directions(
     w: dict[int, Array] = {}
     slopes: dict[int, Slope] = {}
     faint = False
-    for count in range(DIRECTIONS + 1):
-        if count == DIRECTIONS and not faint:
+    for count in range(DIRECTIONS + 2):
+        if count > DIRECTIONS and not faint:
             break
-        faint = False
-        least = LEVEL if count < DIRECTIONS else 1.0  # the same, where rounding hid weak parts
+        faint, plain = False, count < DIRECTIONS
+        least = LEVEL if count == DIRECTIONS else 1.0  # the last, where rounding hid weak parts
         for j in dict.fromkeys(j for _, j in pairs):
             w[j] = rng.standard_normal(op.outputs[j].value.shape)
-            if slopes:
+            if not plain:
                 rows = [_shaped(e, j, slopes[i]) for i, k in pairs if k == j]
                 w[j] = levelled(w[j], rows, rng, 1.0)
         found = {j: e.gradients(j, some) for j, some in w.items()}
         moves = {i: direction(e, i, rng, FLOOR if count == 0 else 0.0) for i, _ in pairs}
-        if slopes:
+        if not plain:
             parts = {i: [g for f in found.values() if (g := f[i]) is not None] for i in moves}
             moves = {
                 i: e.mirrored_alike(i, levelled(v, parts[i], rng, least)) if parts[i] else v

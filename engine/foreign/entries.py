@@ -27,7 +27,7 @@ from engine.foreign.directions import (
     scaled,
     weighted,
 )
-from engine.foreign.evaluated import FLOOR, Evaluated
+from engine.foreign.evaluated import Evaluated
 from engine.foreign.judging import CHAOS, LOST, settled
 from engine.foreign.operation import Array, OperationFailed
 
@@ -247,7 +247,7 @@ def locate(
         left_out.append(col)
         probe = _without(e, pair, left_out, rng)
         found, judgement = compare_probe(e, i, j, probe, found)
-        if judgement.verdict != "fail":
+        if judgement.verdict in ("pass", "kink"):
             return found.judged(judgement)
     return replace(c, checked=found.checked).judged(UNSAMPLED)
 
@@ -269,7 +269,7 @@ def _behind(e: Evaluated, pair: Pair, probe: Probe) -> int:
 def _without(e: Evaluated, pair: Pair, cols: Sequence[int], rng: np.random.Generator) -> Probe:
     """Another direction, in which some elements of the input stay where they are."""
     i, j = pair
-    v = direction(e, i, rng, FLOOR)
+    v = direction(e, i, rng, 0.0)
     for col in cols:
         v.reshape(-1)[list(e.displaced(i, col))] = 0.0
     w = rng.standard_normal(e.op.outputs[j].value.shape)

@@ -130,3 +130,28 @@ def test_one_row_at_a_kink_hides_no_fault_of_others(factor, expected, seed) -> N
     op = Written(lambda x: [np.linalg.norm(x, axis=-1)], lambda x, w: [back(x[0], w[0])], x)
     found = check_operation(op).pairs[0].verdict
     assert found == expected or (factor == 1.0 and found == "pass")
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("size", [20, 300])
+def test_not_linear_where_values_have_all_sizes(size: int, seed: int) -> None:
+    def back(x, w):
+        t = w / x
+        return np.where(np.abs(t) < 0.05 * np.abs(t).max(), 1.5 * t, t)
+
+    x = 10 ** (3 * np.random.default_rng([seed, 7]).standard_normal(size))
+    op = Written(lambda x: [np.log(x)], lambda x, w: [back(x[0], w[0])], x)
+    assert check_operation(op).pairs[0].verdict == "fail"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_half_of_the_elements_are_wrong_beside_a_large_one(seed: int) -> None:
+    x = np.random.default_rng([seed, 8]).standard_normal(200)
+    x[::2] *= 1e-6
+    x[7] = 1e8
+    op = Written(
+        lambda x: [x * x],
+        lambda x, w: [np.where(np.abs(x[0]) < 1e-4, 3.0, 2.0) * x[0] * w[0]],
+        x,
+    )
+    assert check_operation(op).pairs[0].verdict == "fail"
