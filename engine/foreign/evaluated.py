@@ -64,8 +64,7 @@ class Evaluated:
     @cached_property
     def spans(self) -> tuple[slice, ...]:
         """Where each output is in `here`."""
-        ends = np.cumsum([v.value.size for v in self.op.outputs]).tolist()
-        return tuple(slice(b, e) for b, e in zip([0, *ends[:-1]], ends, strict=True))
+        return _spans(self.op)
 
     @cached_property
     def typical(self) -> tuple[float, ...]:
@@ -332,6 +331,12 @@ def outputs(op: Operation, inputs: Sequence[Array], lifted: bool) -> Array:
     return _flat(found)
 
 
+def _spans(op: Operation) -> tuple[slice, ...]:
+    """Where each output is among all of them, flat."""
+    ends = np.cumsum([v.value.size for v in op.outputs]).tolist()
+    return tuple(slice(b, e) for b, e in zip([0, *ends[:-1]], ends, strict=True))
+
+
 def _flat(values: Sequence[Array]) -> Array:
     return np.concatenate([np.zeros(0), *(np.asarray(y, np.float64).reshape(-1) for y in values)])
 
@@ -344,9 +349,8 @@ def _size(x: Array) -> float:
 
 def _apart(op: Operation, a: Array, b: Array, eps: float) -> float:
     """How far results are apart, by the largest, where that is more than sums in another order."""
-    worst, first = 0.0, 0
-    for v in op.outputs:
-        part = slice(first, first := first + v.value.size)
+    worst = 0.0
+    for part in _spans(op):
         with np.errstate(all="ignore"):
             off = np.where(a[part] == b[part], 0.0, np.abs(a[part] - b[part]))
         off = np.where(np.isnan(a[part]) & np.isnan(b[part]), 0.0, off)
@@ -358,9 +362,8 @@ def _apart(op: Operation, a: Array, b: Array, eps: float) -> float:
 
 def _part_apart(op: Operation, a: Array, b: Array) -> float:
     """How far results in float64 are apart, by elements, as a part of these; 0 for rounding."""
-    worst, first = 0.0, 0
-    for v in op.outputs:
-        part = slice(first, first := first + v.value.size)
+    worst = 0.0
+    for part in _spans(op):
         with np.errstate(all="ignore"):
             off, size = np.abs(a[part] - b[part]), np.abs(a[part])
             bad = (off > SAME * size) & (off > REORDERED * FLOAT64.epsilon * largest(size))
@@ -375,9 +378,7 @@ def _lifted(op: Operation, x: Sequence[Array], own: Array, eps: float) -> Array 
     except OperationFailed:
         return None
     if np.array_equal(np.isfinite(own), np.isfinite(exact)):
-        first = 0
-        for v in op.outputs:
-            part = slice(first, first := first + v.value.size)
+        for part in _spans(op):
             ok = np.isfinite(own[part])
             off = np.abs(own[part] - exact[part])[ok]
             if np.any(off > max(SAME, 64.0 * eps) * largest(own[part])) and not _noisy(op, x, off):

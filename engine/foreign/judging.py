@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from engine.autograd.comparison.convergence import judge_slopes
@@ -52,13 +54,14 @@ def settled(
         return judge(difference, allowed, error)
     if e.tolerance.literal:
         return judge(difference, allowed + error, error, bool(np.isfinite(ref)))
-    if _nothing(e, value, scale, ad, ref) and not _refuted(e, value, scale, ad, found):
+    rest = cache(lambda: _rest(value, scale))
+    if _nothing(e, value, scale, ad, ref) and not _refuted(e, value, scale, ad, found, rest()):
         return PASS
     if e.precision.coarse:
         verdict = _swept(e, value, scale, ad, allowed)
         sharp = np.isfinite(ref) and difference > TRUST * error + allowed
         return FAIL if verdict is PASS and sharp else verdict
-    if (rough := _by_rest(e, value, scale, ad, error, allowed, most)) is not None:
+    if (rough := _by_rest(e, value, scale, ad, error, allowed, most, rest())) is not None:
         return rough
     kink = _kink(e, value, scale, ad, allowed)
     if kink is not None:
@@ -89,14 +92,15 @@ def _is_chaotic(e: Evaluated, value: Line, ad: float) -> bool:
 
 
 def _by_rest(
-    e: Evaluated, value: Line, scale: float, ad: float, known: float, allowed: float, most: float
-) -> Judgement | None:
+    e: Evaluated, value: Line, scale: float, ad: float, known: float, allowed: float, most: float,
+    noise: float,
+) -> Judgement | None:  # fmt: skip
     """What larger steps say where a value is rougher than its own rounding; None where it is not.
 
     They tell fewer digits. What cannot be told does not matter beside larger entries. known: the
     error that a closer look has found; less than that rounding over the largest step is none.
+    noise: see `_rest`.
     """
-    noise = _rest(value, scale)
     if noise <= CANCELLED * e.precision.epsilon * abs(float(value(0.0)[0])):
         return None
     near, error = _by_larger_steps(value, scale, noise)
@@ -108,10 +112,12 @@ def _by_rest(
     return None
 
 
-def _refuted(e: Evaluated, value: Line, scale: float, ad: float, found: Slope) -> bool:
+def _refuted(
+    e: Evaluated, value: Line, scale: float, ad: float, found: Slope, noise: float
+) -> bool:
     """Whether differences tell another derivative, however small that is beside the value."""
     ref, error = float(found.value[0]), float(found.error[0])
-    noise = max(_rest(value, scale), e.precision.epsilon * abs(float(value(0.0)[0])))
+    noise = max(noise, e.precision.epsilon * abs(float(value(0.0)[0])))
     unsure = TRUST * max(error, 4.0 * noise / scale)
     return abs(ad - ref) > unsure and unsure <= VAGUE * max(abs(ad), abs(ref))
 

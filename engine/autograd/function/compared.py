@@ -100,11 +100,14 @@ class ComparedFunction:
                 return Judgement("inconclusive", why)
         return NAN
 
+    @property
+    def _automatic(self) -> bool:
+        """Whether no tolerance was given; a step alone is none."""
+        return self.tolerance.atol is None and self.tolerance.rtol is None
+
     def begun(self) -> dict[tuple[int, int], Comparison]:
         """A comparison for each pair, of which nothing is known."""
-        t = self.tolerance
-        automatic = t.atol is None and t.rtol is None and not t.literal
-        relative = self.rtol if automatic else t.relative
+        relative = self.rtol if self._automatic else self.tolerance.relative
         return {p.key: Comparison(tolerance=relative) for p in self.pairs}
 
     def allowed(self, ref: Array) -> Array:
@@ -113,8 +116,7 @@ class ComparedFunction:
         near = size
         if size.ndim == 2:
             near = np.minimum(size.max(axis=1, keepdims=True), size.max(axis=0, keepdims=True))
-        automatic = self.tolerance.atol is None and self.tolerance.rtol is None
-        if self.tolerance.literal or not automatic:
+        if not self._automatic:
             return self.tolerance.of(ref, near)
         return np.asarray(self.rtol * np.abs(ref) + 0.1 * self.rtol * near)
 
