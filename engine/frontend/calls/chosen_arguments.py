@@ -18,7 +18,6 @@ from engine.frontend.expressions.choices import (
     merged,
     with_option,
 )
-from engine.frontend.functions.native_function import NativeFunc
 from engine.frontend.functions.user_function import UserFunc
 from engine.frontend.operands.operand import BAD, Choice, Known, Operand
 from engine.frontend.parsing.builtin_arguments import changed_arguments
@@ -104,9 +103,7 @@ def _takes_choices(target: object) -> bool:
     """Whether a function takes a choice as an argument."""
     if not isinstance(target, UserFunc) or target.library:
         return False
-    return not any(
-        isinstance(f, NativeFunc) or f.grad_func or f.replay_func for f in target.overloads
-    )
+    return all(f.is_plain for f in target.overloads)
 
 
 def _combinations(found: Sequence[Choice]) -> int:

@@ -21,7 +21,6 @@ from engine.frontend.calls.references import (
 )
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.views import settled
-from engine.frontend.functions.native_function import NativeFunc
 from engine.frontend.functions.overloads import (
     Argument,
     Given,
@@ -198,7 +197,7 @@ def _instance(
             return None
         f, bound = chosen
         names = references_of(f.function.func)
-        literals &= _takes_literals(f.function)
+        literals &= f.function.is_plain
         for name, (at, got) in bound.items():
             problem = misfit(f, name, (at, got))
             fitted: Operand = BAD
@@ -230,12 +229,6 @@ def _instance(
     except KernelError as error:
         cx.report.take(error)
         return None
-
-
-def _takes_literals(target: UserFunc) -> bool:
-    """Whether a function is nothing but its text, so that literals can be passed as such."""
-    custom = target.grad_func is not None or target.replay_func is not None
-    return not custom and not isinstance(target, NativeFunc)
 
 
 def _is_open(f: Overload[UserFunc], name: str) -> bool:

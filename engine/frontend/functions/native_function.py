@@ -22,6 +22,8 @@ class Snippets:
 class NativeFunc(UserFunc):
     """A function whose body is C++."""
 
+    is_plain = False
+
     def __init__(
         self, func: Callable[..., Any], snippets: Snippets, before: UserFunc | None = None
     ) -> None:

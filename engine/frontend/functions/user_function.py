@@ -94,6 +94,11 @@ class UserFunc(Definition):
         return f"<engine function {self.name}>"
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it is nothing but its text: without a gradient or replay of the user's own."""
+        return self._grad is None and self._replay is None
+
+    @property
     def key(self) -> str:
         """Its name."""
         return self.name

@@ -179,8 +179,7 @@ class Instances:
         if isinstance(function, NativeFunc):
             return self._with_custom(key, lower_native(function, parsed, kinds), needs)
         types = dict(zip(parsed.annotated, kinds, strict=True))
-        custom = function.grad_func is not None or function.replay_func is not None
-        exact = not (custom or function.library)
+        exact = function.is_plain and not function.library
         made = lower_body(parsed, function.name, types, self, exact=exact)
         if function.library:
             body = rewrite(made.body, lambda s: with_span(s, UNKNOWN))
