@@ -16,15 +16,14 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from adtool import usage
 from adtool.exits import ToolError, because
 from adtool.globs import fits
+from adtool.permissions import Permission, permission, require_inside
+from adtool.render.formats import file_of
 from engine.classes import dataclass
 
 NAME = "pyproject.toml"
 OVERRIDES = "overrides"
 SCRIPTS = "scripts"
 
-# What makes sense on a command line only.
-_NOT_HERE = ("module", "words", "each", "changed_since", "help",
-             "fix", "show_fixes", "unsafe_fixes")  # fmt: skip
 # Patterns of paths: those of the file are as seen from its folder.
 _PATTERNS = ("exclude",)
 # Files that are as seen from its folder, too.
@@ -66,6 +65,8 @@ def project(folder: Path, commands: Mapping[str, Any]) -> Project:
     if path is None or not table:
         return Project(folder)
     scripts = _texts(path, SCRIPTS, table.get(SCRIPTS, []))
+    for script in scripts:
+        require_inside(os.path.join(path.parent, script), path.parent, f"{path}: {SCRIPTS}")
     return Project(path.parent, scripts, _overrides(path, table, commands["check"]))
 
 
@@ -98,7 +99,7 @@ def _overrides(path: Path, table: dict[str, Any], check: Any) -> tuple[Override,
     given = table.get(OVERRIDES, [])
     if not isinstance(given, list) or not all(isinstance(t, dict) for t in given):
         raise ToolError(f"{path}: overrides are tables: [[tool.adtool.{OVERRIDES}]]")
-    known, every = by_script(check), options_of(check)
+    known, every, refused = by_script(check), options_of(check), refused_of(check)
     out = []
     for number, one in enumerate(given, 1):
         where = f"[[tool.adtool.{OVERRIDES}]] {number}"
@@ -115,6 +116,8 @@ def _overrides(path: Path, table: dict[str, Any], check: Any) -> tuple[Override,
                 parameter = known[name]
                 raw = _value(path, f"{where}, {key}", check, name, value)
                 values[parameter.name] = _parsed(path, f"{where}, {key}", check, parameter, raw)
+            elif name in refused:
+                raise _refused(path, f"{where}, {key}", name)
             elif name in every:
                 raise ToolError(f"{path}: {where}, {key}: this is for the run as a whole",
                                 f"write it in [tool.adtool]: {key} = {_toml(value)}")  # fmt: skip
@@ -155,6 +158,8 @@ def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, A
         name = spelled(key)
         having = [c for c in commands if name in options[c] and OWNERS.get(name, c) == c]
         if not having:
+            if any(name in refused_of(c) for c in commands.values()):
+                raise _refused(path, f"[tool.adtool] {key}", name)
             known = {o for c in options.values() for o in c} | set(commands)
             raise _unknown(path, f"[tool.adtool] {key}", name, known | {SCRIPTS, OVERRIDES})
         refused = []
@@ -172,6 +177,8 @@ def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, A
             name = spelled(key)
             if name not in options[command]:
                 where = f"[tool.adtool.{command}] {key}"
+                if name in refused_of(commands[command]):
+                    raise _refused(path, where, name)
                 raise _unknown(path, where, name, set(options[command]))
             where = f"[tool.adtool.{command}] {key}"
             parameter = options[command][name]
@@ -229,10 +236,21 @@ def table_in(text: bytes) -> Any:
 
 
 def options_of(command: Any) -> dict[str, Any]:
-    """The options of a command by name, without dashes; those that can be switched, both ways."""
+    """The options of a command that the file may set, by name without dashes, switches both ways."""
+    return _named(command, refused=False)
+
+
+def refused_of(command: Any) -> dict[str, Any]:
+    """The options of a command that are for the command line alone, by name."""
+    return _named(command, refused=True)
+
+
+def _named(command: Any, refused: bool) -> dict[str, Any]:
     found = {}
     for p in command.params:
-        if p.param_type_name != "option" or p.name in _NOT_HERE:
+        if p.param_type_name != "option":
+            continue
+        if (permission(command.name, p.name) is Permission.NONE) is not refused:
             continue
         for name in (*p.opts, *p.secondary_opts):
             if name.startswith("--"):
@@ -300,7 +318,12 @@ def _value(path: Path, where: str, command: Any, name: str, value: Any) -> Any:
     if parameter.name in _PATTERNS:
         values = [os.path.join(path.parent, v) if "/" in v else v for v in values]
     if parameter.name in _FILES:
-        value = os.path.join(path.parent, value)
+        value = value and os.path.join(path.parent, value)
+        values = [value]
+    if permission(command.name, parameter.name) is Permission.INSIDE:
+        for file in (file_of(v) if several else v for v in values):
+            if file:
+                require_inside(file, path.parent, f"{path}: {where}")
     return [str(v) for v in values] if several else str(value)
 
 
@@ -335,6 +358,13 @@ def _toml(value: Any) -> str:
     """A value as the file has it, shortened."""
     text = str(value).lower() if isinstance(value, bool) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _refused(path: Path, where: str, name: str) -> ToolError:
+    return ToolError(
+        f"{path}: {where} is for the command line alone: the file may come from other people",
+        f"remove it, and give --{name} where it is wanted",
+    )
 
 
 def _unknown(path: Path, where: str, name: str, known: set[str]) -> ToolError:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from adtool.captures.sniff import at_once
 from adtool.exits import ToolError, because
+from adtool.render.formats import HEAD, is_report
 
 
 def spare_sources(path: Path) -> None:
@@ -15,6 +18,23 @@ def spare_sources(path: Path) -> None:
     if path.suffix in (".py", ".pyi", ".pyw") and path.exists():
         raise ToolError(f"`{path}` is a Python file that is there: a report would overwrite it",
                         "name another file")  # fmt: skip
+
+
+def spare_others(path: Path) -> None:
+    """Raises ToolError where a report that settings ask for would replace what is none."""
+    if not path.exists() and not path.is_symlink():
+        return
+    try:
+        with open(path, "rb", opener=at_once) as file:
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            head = file.read(HEAD) if regular else b"?"
+    except OSError as error:
+        raise ToolError(f"`{path}` cannot be read: {because(error)}", "", "environment") from None
+    if not is_report(head):
+        raise ToolError(
+            f"`{path}` is there, and no report of adtool: settings replace no other file",
+            "name another file in the settings, remove this one, or name it by --output",
+        )
 
 
 def name_as(partial: str, path: Path) -> None:

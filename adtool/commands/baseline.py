@@ -92,7 +92,7 @@ def baseline(
     project: Project = ctx.meta["adtool.project"]
     path = Path(short(given["baseline"] or str(project.folder / store.NAME)))
     format = given["format"].value
-    files, stdout = outputs_of(given["output"] or (), format)
+    files, stdout = outputs_of(given["output"] or (), format, opt.in_settings(ctx, "output"))
     style = Style(
         format, files, stdout, given["verbose"], given["quiet"],
         given["no_color"] or bool(ctx.obj), given["annotations"],

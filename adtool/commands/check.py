@@ -284,7 +284,7 @@ def check(
         format_of(plot)
         if len(targets) > 1:
             raise ToolError("--plot makes one picture", "name one script")
-    files, stdout = outputs_of(output or (), format.value)
+    files, stdout = outputs_of(output or (), format.value, opt.in_settings(ctx, "output"))
     style = Style(
         format.value, files, stdout, verbose, quiet, no_color or bool(ctx.obj), annotations
     )  # fmt: skip

@@ -15,16 +15,17 @@ from adtool.exits import ToolError
 from adtool.job import Target
 from adtool.render.formats import FORMATS, Setting, render
 from adtool.report import Report
-from adtool.writing import spare_sources, write_file
+from adtool.writing import spare_others, spare_sources, write_file
 from engine.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A file that a report goes to."""
+    """A file that a report goes to. kept: nothing but a report of adtool's is replaced by it."""
 
     format: str
     path: str
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,14 @@ class Style:
         return self.stdout and not self.text
 
 
-def outputs_of(words: Sequence[str], format: str) -> tuple[tuple[Output, ...], bool]:
+def outputs_of(
+    words: Sequence[str], format: str, settings: bool = False
+) -> tuple[tuple[Output, ...], bool]:
     """The files that `--output` names, and whether standard output still gets a report.
 
     `FORMAT=FILE` where the word before the first `=` is the name of a format; else the word is
-    a file for a report in `format`, and standard output is left to the script.
+    a file for a report in `format`, and standard output is left to the script. settings: whether
+    the words are those of `pyproject.toml`.
 
     Raises:
         ToolError: a file is named twice, or has no name.
@@ -76,7 +80,7 @@ def outputs_of(words: Sequence[str], format: str) -> tuple[tuple[Output, ...], b
             name, path, stdout = format, word, False
         if not path:
             raise ToolError(f"--output {word} names no file", "write --output sarif=FILE, or FILE")
-        found.append(Output(name, path))
+        found.append(Output(name, path, settings))
     paths = [os.path.abspath(o.path) for o in found]
     for number, path in enumerate(paths):
         if path in paths[:number]:
@@ -102,6 +106,8 @@ class CheckOutput:
         for output in style.files:
             path = Path(output.path)
             spare_sources(path)
+            if output.kept:
+                spare_others(path)
             if path.is_dir():
                 raise ToolError(f"`{path}` cannot be written: it is a folder", "", "environment")
             if not path.parent.is_dir():

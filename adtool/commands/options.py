@@ -254,6 +254,12 @@ def names(ctx: typer.Context) -> tuple[str, ...]:
     return tuple(o for p in ctx.command.params for o in p.opts if o.startswith("--"))
 
 
+def in_settings(ctx: typer.Context, parameter: str) -> bool:
+    """Whether an option's value is that of `pyproject.toml`."""
+    source = ctx.get_parameter_source(parameter)
+    return source is not None and source.name == "DEFAULT_MAP"
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,6 +42,29 @@ FORMATS: dict[str, str] = {
     "github": "adtool.render.github",
     "markdown": "adtool.render.markdown",
 }
+
+HEAD = 1024
+# How a report begins. One as JSON may be of several scripts.
+_STARTS: dict[str, bytes] = {
+    "text": rb"adtool \d[^\s]*, report\b",
+    "json": rb'\{\n  "schema": \d+,\n  "tool": "adtool ',
+    "junit": rb'<\?xml [^>]*>\n<testsuites name="adtool"',
+    "sarif": rb'\{\n  "\$schema": "[^"]*",\n  "version": "[\d.]*",\n  "runs": \[\n    \{\n'
+    rb'      "tool": \{\n        "driver": \{\n          "name": "adtool"',
+    "github": rb"::(error|warning|notice) [^\n]*title=",
+    "markdown": rb"## (adtool: \d|[^\n]*`: \*?\*?(passed|failed|not checked|could))",
+}
+
+
+def file_of(word: str) -> str:
+    """The file that a word of `--output` names: [FORMAT=]FILE."""
+    name, equals, path = word.partition("=")
+    return path if equals and name in FORMATS else word
+
+
+def is_report(head: bytes) -> bool:
+    """Whether a file is a report of adtool, by its first `HEAD` bytes. An empty one is."""
+    return not head or any(re.match(pattern, head) for pattern in _STARTS.values())
 
 
 def render(name: str, reports: Sequence[Report], setting: Setting) -> str:

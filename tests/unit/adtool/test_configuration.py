@@ -11,12 +11,15 @@ import typer.main
 from adtool.cli import app
 from adtool.configuration import Project, kind_of, project, settings
 from adtool.exits import ToolError
+from adtool.permissions import Permission, permission
 
 COMMANDS: Any = typer.main.get_command(app)
 
 VALUES = {"switch": "true", "text": "'x'"}
 # Options that take one of some words.
 WORDS = {"format": "'json'", "gate": "'note'", "overwrites": "'warn'", "executor": "'serial'"}
+# Files are in the project's folder, and as seen from the current one.
+FILES = {"output": "'{}/x'"}
 
 
 def read(folder: Path, text: str, where: str = ".") -> dict[str, dict[str, Any]]:
@@ -41,16 +44,13 @@ def test_values_by_command(tmp_path: Path) -> None:
     assert "eps" not in found["jacobian"] and found["jacobian"]["kernel"] == "k*"
 
 
-NOT_HERE = ("module", "each", "changed_since", "help", "fix", "show_fixes", "unsafe_fixes")
-
-
-def test_every_option_of_check_can_be_set(tmp_path: Path) -> None:
+def test_every_option_of_check_that_grants_nothing_can_be_set(tmp_path: Path) -> None:
     for p in COMMANDS.commands["check"].params:
-        if p.param_type_name != "option" or p.name in NOT_HERE:
+        if p.param_type_name != "option" or permission("check", p.name) is Permission.NONE:
             continue
         for name in (o[2:] for o in (*p.opts, *p.secondary_opts) if o.startswith("--")):
             value = VALUES.get(kind_of(COMMANDS.commands["check"], p), "1")
-            value = WORDS.get(name, value)
+            value = WORDS.get(name, FILES.get(name, value).format(tmp_path))
             assert p.name in read(tmp_path, f"[tool.adtool]\n{name} = {value}\n")["check"], name
 
 
@@ -80,7 +80,7 @@ def test_nothing_to_read(tmp_path: Path) -> None:
     ("text", "words", "help"),
     [
         ("max-input = 1", "max-input is no option of adtool", "max-inputs"),
-        ("each = true", "each is no option", ""),
+        ("each = true", "each is for the command line alone", "--each"),
         ("verbose = 'yes'", "verbose is a switch", ""),
         ("eps = [1]", "eps takes a number, not [1]", ""),
         ("ignore = [true]", "ignore takes a text, or a list of such", ""),
@@ -142,12 +142,12 @@ OVERRIDE = "[[tool.adtool.overrides]]\npaths = ['a']\n"
         ("[tool.adtool]\norder = 1.5", "order takes a whole number, not 1.5", ""),
         ("[tool.adtool]\norder = true", "order takes a whole number, not true", ""),
         ("[tool.adtool]\ndevice = 3", "device takes a text, not 3", ""),
-        ("[tool.adtool]\nchanged-since = 'x'", "changed-since is no option", ""),
+        ("[tool.adtool]\nchanged-since = 'x'", "changed-since is for the command line", ""),
         ("[tool.adtool]\nbounds = true\nno-bounds = true", "no-bounds: `bounds` says the same", ""),
         ("[tool.adtool]\nmax_inputs = 1\nmax-inputs = 2", "max-inputs: `max_inputs` says", ""),
         ("[tool.adtool.check]\nno-rerun = true\nrerun = true", "check] rerun: `no-rerun` says", ""),
         (OVERRIDE + "rerun = true\nno-rerun = true", "1 no-rerun: `rerun` says", ""),
-        ("[tool.adtool]\nfix = true", "fix is no option", ""),
+        ("[tool.adtool]\nfix = true", "fix is for the command line alone", "--fix"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_tables(tmp_path: Path, text: str, words: str, help: str) -> None:
