@@ -35,11 +35,12 @@ from adtool.faults import FaultLog
 from adtool.job import Columns, JacobianOptions, Job, ListingOptions, Running
 from adtool.matrices import MatrixGallery
 from adtool.outcome import Outcome, folded
+from adtool.program_modules import ProgramModules, Restart
 from adtool.report import Problem
 from adtool.reruns import SHORT
 from adtool.sharing import MOST
 from adtool.sources import WARP
-from adtool.target import TargetError, join_threads, run_target
+from adtool.target import TargetError, first_folder, join_threads, run_target
 from engine.alias import install
 from engine.archive import ArchiveError
 from engine.autograd import Derivative, Enough, Mover, Share, Witness
@@ -55,8 +56,14 @@ _OWN = tuple(os.path.join(os.path.dirname(str(m.__file__)), "") for m in (codec,
 OLD = 100  # collections of younger garbage before one of the oldest
 
 
-def main(folder: str, root: str) -> None:
-    """Does the job described in `folder`. `root` is a path entry to hide from the target."""
+def main(
+    folder: str, path: list[str], given: list[str], started: tuple[str, ...], choice: list[str]
+) -> None:
+    """Does the job described in `folder`.
+
+    path: the target's `sys.path`. given: those of it that PYTHONPATH names. started, choice: as of
+    `ProgramModules`.
+    """
     here = Path(folder)
     owner = os.getpid()
     streams.occupy()
@@ -67,10 +74,15 @@ def main(folder: str, root: str) -> None:
     faulthandler.enable(os.open(here / files.CRASH, os.O_WRONLY | os.O_CREAT, 0o600))
     job = codec.loads(Job, (here / files.JOB).read_text())
     page = status.StatusWriter(here / files.STATUS)
-    if root:
-        sys.path.remove(root)
+    first = None if job.target.capture else first_folder(job.target)
+    modules = ProgramModules([*([] if first is None else [first]), *given], started, choice)
+    sys.path[:] = path
+    begin = os.getcwd(), dict(os.environ)
     try:
-        outcome = _run(job, page, owner, here)
+        outcome = _run(job, page, owner, here, modules)
+    except Restart as restart:
+        os.chdir(begin[0])
+        os.execve(sys.executable, [*sys.orig_argv, restart.choice], begin[1])
     except KeyboardInterrupt:
         outcome = Outcome("interrupted")
     except Exception:
@@ -95,7 +107,9 @@ def _write(outcome: Outcome, folder: Path) -> None:
     os.replace(partial, folder / files.RESULT)
 
 
-def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outcome:
+def _run(
+    job: Job, page: status.StatusWriter, owner: int, folder: Path, modules: ProgramModules
+) -> Outcome:
     if job.target.capture:
         return _again(job, page, folder)
     page.phase(status.SCRIPT)
@@ -122,7 +136,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     if job.options.overwrites is not None:
         engine.config.overwrites = job.options.overwrites
     if job.running is not None:
-        return _run_plainly(job, job.running, owner)
+        return _run_plainly(job, job.running, owner, modules)
     moving = job.moving
     mover = None if moving is None else Mover(moving.tape, moving.step, moving.late)
     noted = FaultLog(folder)
@@ -136,7 +150,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
         noted.capture = capture
         try:
             _use_device(job.options.device)
-            with _modules_kept():
+            with _modules_kept(), modules.given():
                 run_target(job.target)
         except Enough:
             pass
@@ -153,10 +167,11 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
         with contextlib.suppress(Exception):  # the target may have closed it
             stream.flush()
     noted.close()
+    modules.require_meant(error)
     if mover is not None:
         return Outcome("done", moved=mover.result)
     if error is not None:
-        outcome = _failed(error)
+        outcome = _failed(error, modules)
     elif job.jacobian is not None:
         with _watched(job, None):
             outcome = _look(capture.tapes, job.jacobian, page, folder)
@@ -200,7 +215,7 @@ def _noting_watched(job: Job) -> contextlib.AbstractContextManager[PassLog | Non
     return _noting(seconds=0.0 if wanted else SHORT)
 
 
-def _run_plainly(job: Job, running: Running, owner: int) -> Outcome:
+def _run_plainly(job: Job, running: Running, owner: int, modules: ProgramModules) -> Outcome:
     """Runs the target with nothing that watches it, and gives what its passes gave."""
     if engine.config.native_after >= 0:  # else the user wants none
         engine.config.native_after = 0 if running.way == "native" else -1
@@ -212,7 +227,7 @@ def _run_plainly(job: Job, running: Running, owner: int) -> Outcome:
     with _noting(running.wanted) as log, bounds:
         try:
             _use_device(job.options.device)
-            with _modules_kept():
+            with _modules_kept(), modules.given():
                 run_target(job.target)
         except BaseException as raised:
             error = raised
@@ -221,8 +236,9 @@ def _run_plainly(job: Job, running: Running, owner: int) -> Outcome:
             join_threads()
     if os.getpid() != owner:
         _end_fork(error)
+    modules.require_meant(error)
     if error is not None:
-        return _failed(error)
+        return _failed(error, modules)
     return Outcome("done", script_seconds=time.monotonic() - start, passes=log.notes())
 
 
@@ -347,14 +363,14 @@ def _end_fork(error: BaseException | None) -> NoReturn:
     raise error
 
 
-def _failed(error: BaseException) -> Outcome:
+def _failed(error: BaseException, modules: ProgramModules) -> Outcome:
     if isinstance(error, SystemExit):
         return _exited(error)
     if isinstance(error, TargetError):
         return _not_started(error)
     if isinstance(error, engine.EngineError):
         return refused(error, f"the engine refused what the script does{_place(error)}")
-    help = "the script must first run to its end by plain `python`"
+    help = modules.explained(error) or "the script must first run to its end by plain `python`"
     if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == WARP:
         help = f"--alias {WARP} gives it the engine in place of Warp"
     return Outcome(

@@ -236,7 +236,7 @@ def table_in(text: bytes) -> Any:
 
 
 def options_of(command: Any) -> dict[str, Any]:
-    """The options of a command that the file may set, by name without dashes, switches both ways."""
+    """Options of a command that the file may set, by name without dashes; switches both ways."""
     return _named(command, refused=False)
 
 

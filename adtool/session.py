@@ -41,13 +41,16 @@ if TYPE_CHECKING:
 
 _ROOT = str(Path(__file__).parent.parent)
 
-_BOOT = """import sys
-folder, root = sys.argv[1:]
-sys.path[:] = [p for p in sys.path if p]
-hidden = "" if root in sys.path else root
-if hidden: sys.path.insert(0, root)
+# The tool is imported without the program's folders, of which some may be in PYTHONPATH.
+_BOOT = """import os, sys
+started = tuple(sys.modules)
+folder, root, *choice = sys.argv[1:]
+path = [p for p in sys.path if p]
+given = [os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+given = [] if sys.flags.ignore_environment else [p for p in path if p in given]
+sys.path[:] = [root, *(p for p in path if p not in given), *given]
 from adtool.child import main
-main(folder, hidden)
+main(folder, path, given, started, choice)
 """
 
 _TEMPORARY = "set TMPDIR to a folder that can be written and has free space"

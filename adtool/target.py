@@ -38,12 +38,10 @@ def run_target(target: Target) -> None:
     if target.script is not None:
         code, values = _load_script(target.script)
         sys.argv = [target.script, *target.args]
-        first = os.path.dirname(os.path.realpath(target.script))
     else:
         # As `python -m`: the search path is set before the parent packages are imported.
         sys.argv = ["-m", *target.args]
-        first = os.getcwd()
-    if not getattr(sys.flags, "safe_path", False):
+    if (first := first_folder(target)) is not None:
         sys.path.insert(0, first)
     if target.script is None:
         code, values = _load_module(str(target.module))
@@ -53,6 +51,15 @@ def run_target(target: Target) -> None:
     sys.modules["__main__"] = module
     exec(code, module.__dict__)
     join_threads()
+
+
+def first_folder(target: Target) -> str | None:
+    """The folder that Python looks for the target's modules in first."""
+    if getattr(sys.flags, "safe_path", False):
+        return None
+    return (
+        os.getcwd() if target.script is None else os.path.dirname(os.path.realpath(target.script))
+    )
 
 
 def join_threads() -> None:

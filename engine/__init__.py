@@ -24,7 +24,6 @@ PYTEST_DONT_REWRITE: pytest leaves its assertions alone, and does not warn where
 from __future__ import annotations
 
 import builtins as _python
-import importlib
 import sys
 from collections.abc import Mapping
 from importlib.machinery import ModuleSpec
@@ -32,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import config, hooks
 from engine import late as _late  # noqa: F401  (the first: it notes when)
+from engine.itself import load as _load
 
 if TYPE_CHECKING:
     from engine import autograd
@@ -205,7 +205,7 @@ def _product(a: Any, b: Any) -> Any:
 def _prepare() -> None:
     """Loads what launches need."""
     hooks.prepare = _nothing
-    importlib.import_module("engine.ready")
+    _load("engine.ready")
     _expect("kernels")
 
 
@@ -221,7 +221,7 @@ def _expect(what: str) -> None:
     """Loads tapes once there is all that is put on them."""
     _there.add(what)
     if len(_there) == 2:
-        importlib.import_module("engine.tape.tape")
+        _load("engine.tape.tape")
 
 
 def _nothing() -> None:
@@ -253,7 +253,7 @@ class _Finder:
     def find_spec(fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if not fullname.startswith("engine."):
             return None
-        features = importlib.import_module("engine.frontend.features")
+        features = _load("engine.frontend.features")
         found: ModuleSpec | None = features.Finder.find_spec(fullname, path, target)
         return found
 
@@ -272,7 +272,7 @@ _known: dict[str, Any] = {}
 def _public() -> Mapping[str, Any]:
     """What `engine.public` has, by names that are names of this module from then on."""
     if not _known:
-        public = importlib.import_module("engine.public")
+        public = _load("engine.public")
         _known.update({name: getattr(public, name) for name in public.__all__})  # at once
         _put(_known)
     return _known
@@ -295,7 +295,7 @@ def _tables() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     if name in _LATE:
-        module = importlib.import_module(_LATE[name])
+        module = _load(_LATE[name])
         found = module if _LATE[name] == f"engine.{name}" else getattr(module, name)
         plain, fast = _fast.get(name, (None, None))
         globals()[name] = found = fast if plain is found else found
@@ -312,9 +312,9 @@ def __getattr__(name: str) -> Any:
         return globals()[name]
     if not name.startswith("_") and name in (found := _builtins()):
         return globals().setdefault(name, found[name])
-    features = importlib.import_module("engine.frontend.features")
+    features = _load("engine.frontend.features")
     if features.is_missing_module(name):
-        return importlib.import_module(f"engine.{name}")
+        return _load(f"engine.{name}")
     if (stand_in := features.stand_in(name)) is not None:
         return stand_in  # fails where it is used
     raise AttributeError(f"module 'engine' has no attribute {name!r}")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from importlib import import_module
 from types import ModuleType
 from typing import Any
+
+from engine.itself import load
 
 STARTED = time.time()  # when the engine began to be loaded: the first of its modules does this
 
@@ -29,7 +30,7 @@ def late(package: str, modules: Mapping[str, str]) -> None:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, own = places[name]
-        found = getattr(import_module(module), own)
+        found = getattr(load(module), own)
         setattr(here, name, found)
         return found
 

@@ -20,6 +20,7 @@ from engine.alias.modules import AliasFinder, front
 from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
+from engine.itself import ENGINE
 
 # The version of Warp whose documents the engine follows: what `warp.__version__` says.
 VERSION = "1.19.0"
@@ -90,7 +91,7 @@ def install(name: str = "warp") -> None:
         raise _refused(f"{name!r} cannot be a name of the engine", "take a name such as warp")
     if any(f.name == name for f in sys.meta_path if isinstance(f, AliasFinder)):
         return
-    if name in sys.modules and sys.modules[name] is not sys.modules["engine"]:
+    if name in sys.modules and sys.modules[name] is not ENGINE:
         raise _refused(
             f"the module {name!r} has been imported before the alias was made",
             f"call `engine.alias.install({name!r})` before the first `import {name}`",

@@ -14,6 +14,8 @@ from importlib.machinery import ModuleSpec
 from typing import Any
 
 from engine.alias.natives import RUNTIME
+from engine.frontend.features import Finder
+from engine.itself import ENGINE, load
 from engine.lang.stand_ins import StandIn, StandInModule, make_stand_in
 
 # Packages of the engine that are no part of what Warp offers under the same name.
@@ -49,15 +51,15 @@ class Front(types.ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if name == "_src" or name in _FORMER:
             return importlib.import_module(f"{self.__name__}.{name}")
-        return getattr(sys.modules["engine"], name)
+        return getattr(ENGINE, name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *dir(sys.modules["engine"])} - _OWN)
+        return sorted({*super().__dir__(), *dir(ENGINE)} - _OWN)
 
 
 def front(name: str, version: str) -> Front:
     """The module that `import NAME` gives."""
-    made = Front(name, sys.modules["engine"].__doc__)
+    made = Front(name, ENGINE.__doc__)
     made.__path__ = []
     made.__package__ = name
     made.__spec__ = ModuleSpec(name, None, is_package=True)
@@ -87,10 +89,21 @@ def _engine_module(name: str) -> types.ModuleType | None:
     if name != "engine" and name.partition(".")[2] in _OWN:
         return None
     try:
-        found = importlib.import_module(name)
+        found: types.ModuleType = load(name)
     except ImportError:
         return None
     return None if isinstance(found, StandInModule) else found
+
+
+def _is_there(within: str) -> bool:
+    """Whether the engine has a module, by its name without `engine.`."""
+    package, _, _ = f"engine.{within}".rpartition(".")
+    try:
+        path = load(package).__path__
+    except (ImportError, AttributeError):
+        return False
+    finders = (importlib.machinery.PathFinder, Finder)
+    return any(f.find_spec(f"engine.{within}", path) is not None for f in finders)
 
 
 def _user_cache_dir(appname: str = "", *rest: Any, **options: Any) -> str:
@@ -111,7 +124,7 @@ class _BuiltinFunctions(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in self._names():
             raise KeyError(name)
-        return getattr(sys.modules["engine"], name)
+        return getattr(ENGINE, name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names())
@@ -152,13 +165,9 @@ class AliasFinder(MetaPathFinder, Loader):
             lent = self._lent(fullname, path)
             if lent is not None:
                 return lent
-        if first in _OWN or importlib.util.find_spec(f"engine.{first}") is None:
+        if first in _OWN or not _is_there(first):
             return None
-        try:
-            found = importlib.util.find_spec(f"engine.{within}")
-        except ImportError:
-            return None
-        return None if found is None else ModuleSpec(fullname, self, is_package=True)
+        return None if not _is_there(within) else ModuleSpec(fullname, self, is_package=True)
 
     def _lent(self, fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
         """A module of another package of that name, where one is installed."""
@@ -179,4 +188,4 @@ class AliasFinder(MetaPathFinder, Loader):
         """Puts the engine's own module under the alias's name."""
         name = module.__name__
         if not isinstance(module, Internal):
-            sys.modules[name] = importlib.import_module("engine." + name.partition(".")[2])
+            sys.modules[name] = load("engine." + name.partition(".")[2])

@@ -397,8 +397,9 @@ def _replacement(free: tuple[str, ...]) -> CodeType:
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         __class__  # noqa: B018 -- so that it has the same free variable
-        from engine.foreign.torch_functions import applied
+        call: Any = "applied"
+        return call(cls, args, kwargs)
 
-        return applied(cls, args, kwargs)
-
-    return apply.__code__
+    # The names that it sees are those of PyTorch: what it calls is a constant.
+    code = apply.__code__
+    return code.replace(co_consts=tuple(applied if c == "applied" else c for c in code.co_consts))

@@ -21,12 +21,13 @@ import numpy as np
 from engine.classes import dataclass
 from engine.foreign.places import cells
 from engine.foreign.torch_tensors import again
+from engine.itself import is_of_engine
 
 MOST = 1 << 12  # elements of a tensor that is kept
 LENGTH = 16  # of a list
 DEEP = 2  # objects that objects hold
 PLAIN = (bool, int, float, str, type(None))
-OTHERS = ("torch", "numpy", "engine", "warp", *sys.stdlib_module_names)
+OTHERS = ("torch", "numpy", "warp", *sys.stdlib_module_names)
 
 
 @dataclass
@@ -220,7 +221,8 @@ def _put(found: Any, name: Any, value: Any) -> None:
 
 def _foreign(cls: type) -> bool:
     """Whether a class is of a package that keeps its own state."""
-    return (cls.__module__ or "").partition(".")[0] in OTHERS and cls.__module__ != "__main__"
+    package = (cls.__module__ or "").partition(".")[0]
+    return is_of_engine(cls) or (package in OTHERS and cls.__module__ != "__main__")
 
 
 def _simple(a: Any) -> bool:

@@ -6,7 +6,6 @@ that framework is installed, and removed at the end.
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from engine.foreign.check import Seen, check_operation
 from engine.foreign.collection import Budget, Collection
 from engine.foreign.glance import Glance
 from engine.foreign.operation import Operation
+from engine.itself import ENGINE, load
 
 # The module that a program imports, the file here that watches it, and the framework's name.
 FRAMEWORKS = (
@@ -196,7 +196,7 @@ def watching(
 def _installer(file: str, collection: Collection, watched: Watched) -> Callable[[ModuleType], None]:
     def install(module: ModuleType) -> None:
         try:
-            found = importlib.import_module(f"engine.foreign.{file}")
+            found = load(f"engine.foreign.{file}")
             watcher: Watcher = found.Watcher(collection)
             watcher.install(module)
             watched._watchers.append(watcher)
@@ -244,5 +244,5 @@ class _Finder:
     def loaded(self, name: str, module: ModuleType) -> None:
         """Says that a module is there."""
         install = self.waiting.pop(name, None)
-        if install is not None and module is not sys.modules.get("engine"):
+        if install is not None and module is not ENGINE:
             install(module)

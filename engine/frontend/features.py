@@ -5,6 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from importlib.machinery import ModuleSpec
 
+from engine.itself import ENGINE
 from engine.lang.stand_ins import FormerModule, StandIn, StandInModule, make_stand_in, plural
 
 __all__ = [
@@ -104,9 +105,14 @@ class Finder:
     @staticmethod
     def find_spec(fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         package, name, *_ = [*fullname.split("."), ""]
-        if package != "engine" or name not in _MODULES:
+        if package != "engine" or name not in _MODULES or not _is_ours(path):
             return None
         return ModuleSpec(fullname, Loader, is_package=True)  # type: ignore[arg-type]
+
+
+def _is_ours(path: object) -> bool:
+    """Whether a package's folders are those of the engine, or of a stand-in, which has none."""
+    return path is None or list(path) in ([], list(ENGINE.__path__))  # type: ignore[call-overload]
 
 
 class Loader:

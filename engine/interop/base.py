@@ -7,7 +7,6 @@ belongs to.
 
 from __future__ import annotations
 
-import importlib
 import sys
 from functools import lru_cache
 from typing import Any
@@ -18,6 +17,8 @@ import numpy as np
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
 from engine.interop.gradients import join, shared_gradient
+from engine.itself import is_of_engine
+from engine.itself import load as load_module
 from engine.lang.foreign import Memory
 from engine.lang.generics import Pattern
 from engine.lang.strided import byte_range
@@ -322,7 +323,7 @@ def names() -> list[str]:
 
 def load(name: str) -> Adapter | None:
     """The adapter in a file; None where the file has none. The framework is not imported."""
-    module = importlib.import_module(f"engine.interop.{name}")
+    module = load_module(f"engine.interop.{name}")
     found: Adapter | None = getattr(module, "ADAPTER", None)
     return found
 
@@ -331,8 +332,8 @@ def load(name: str) -> Adapter | None:
 def adapter_of(cls: type) -> Adapter | None:
     """The adapter for objects of a type: the framework's own, or one that is derived from it."""
     roots = {base.__module__.partition(".")[0] for base in cls.__mro__[:-1]
-             if isinstance(base.__module__, str)}  # fmt: skip
-    roots -= {"builtins", "engine", "numpy"}
+             if isinstance(base.__module__, str) and not is_of_engine(base)}  # fmt: skip
+    roots -= {"builtins", "numpy"}
     for name in names() if roots else ():
         # What is not imported has no objects.
         if name in sys.modules or name in roots:

@@ -7,12 +7,12 @@ uses it (a call, a launch of a kernel with it) gets E112. Which names these are 
 
 from __future__ import annotations
 
-import sys
 import types
 from typing import Any, NoReturn
 
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
+from engine.itself import ENGINE
 
 # What decorators of missing modules are called: they are applied where functions are defined.
 _DECORATORS = frozenset({"integrand", "dynamic_func", "dynamic_kernel", "jax_kernel",
@@ -140,9 +140,8 @@ class FormerModule(StandInModule):
     """
 
     def __getattr__(self, name: str) -> Any:
-        engine = sys.modules["engine"]
-        if name in engine.__all__:
-            found = getattr(engine, name)
+        if name in ENGINE.__all__:
+            found = getattr(ENGINE, name)
             if not isinstance(found, (StandIn, StandInModule)):
                 return found
         return super().__getattr__(name)

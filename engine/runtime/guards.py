@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from engine import config
+from engine.itself import ENGINE
 from engine.lang.strided import overlaps_itself
 from engine.logger import log_warning
 
@@ -72,7 +73,7 @@ class Guard:
 def written() -> bool:
     """Whether memory that others take to be immutable is written, as programs for Warp do it."""
     if config.immutable is None:
-        return sys.modules.get("warp") is sys.modules["engine"]
+        return sys.modules.get("warp") is ENGINE
     return config.immutable == "warn"
 
 

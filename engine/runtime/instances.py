@@ -11,6 +11,7 @@ import numpy as np
 from engine import hooks
 from engine.diagnostics import EngineError
 from engine.frontend import is_stub
+from engine.itself import is_own_scope
 from engine.lang.generics import Pattern, pattern_of
 from engine.lang.structs import UserType
 from engine.lang.types import BOOL, BY_NAME, FLOAT32, INT32, ArrayType
@@ -137,10 +138,10 @@ def from_stub(stub: Callable[..., Any]) -> Kernel:
 
     name = stub.__name__
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("engine."):
+    while frame is not None and is_own_scope(frame.f_globals):
         frame = frame.f_back
     around = frame.f_locals if frame is not None else {}
-    found = around.get(name) or getattr(sys.modules.get(stub.__module__), name, None)
+    found = around.get(name) or stub.__globals__.get(name)
     if not isinstance(found, Kernel):
         raise fail("E102", f"@overload: there is no kernel `{name}` here",
                    help="define the generic kernel first, in the same place")  # fmt: skip

@@ -15,6 +15,7 @@ from engine.frontend.operands.lvalues import Element, Local, component_indices
 from engine.frontend.operands.operand import BAD, Bad, Operand, Several, Struct, Value, View
 from engine.frontend.operands.type_names import type_name
 from engine.ir.nodes import Atom, Atomic, AtomicKind, Var
+from engine.itself import is_own_scope
 from engine.lang.types import BFLOAT16, BOOL, ArrayType, ScalarType, Type, ValueType, scalar_of
 
 ATOMICS: dict[str, AtomicKind] = {
@@ -132,7 +133,7 @@ def _takes(cx: Context, node: ast.Call, name: str, kind: AtomicKind, t: Type) ->
 
 def _is_ours(cx: Context) -> bool:
     """Whether the function comes with the engine."""
-    return str(cx.scope.globals.get("__name__", "")).startswith("engine.")
+    return is_own_scope(cx.scope.globals)
 
 
 def _native(kind: AtomicKind, scalar: ScalarType) -> bool:

@@ -75,6 +75,7 @@ from engine.frontend.parsing.builtin_arguments import by_position
 from engine.frontend.parsing.fence import is_text
 from engine.frontend.parsing.scope import MISSING, struct_of, type_of
 from engine.ir.nodes import Const
+from engine.itself import is_of_engine
 from engine.lang.stand_ins import StandIn
 from engine.lang.structs import StructType
 from engine.lang.types import INT32, ArrayType, MatrixType, VectorType
@@ -374,13 +375,13 @@ def _unsupported(cx: Context, node: ast.Call, name: str) -> Bad:
 def _not_callable(cx: Context, node: ast.Call, obj: object) -> Bad:
     name = str(getattr(obj, "__name__", "") or type(obj).__name__)
     module = str(getattr(obj, "__module__", "") or "")
-    text = cx.source.text(node.func)
+    text, ours = cx.source.text(node.func), is_of_engine(obj)
     if isinstance(obj, StandIn):
         return not_here(cx, node, obj, text)
-    if module.split(".")[0] == "engine" and missing_feature(name):
+    if ours and missing_feature(name):
         return _unsupported(cx, node, name)
     api = cx.api
-    if module.split(".")[0] == "engine" and name == "array":
+    if ours and name == "array":
         return cx.error(
             "E112",
             node,
@@ -389,11 +390,11 @@ def _not_callable(cx: Context, node: ast.Call, obj: object) -> Bad:
         )
     if obj is range:
         help_text = "use `range` in a `for` statement only"
-    elif name in BUILTINS and module.split(".")[0] != "engine":
+    elif name in BUILTINS and not ours:
         help_text = f"write `{api}.{name}(...)`"
     elif type(obj).__name__ == "Kernel":
         help_text = f"a kernel is launched, not called: make it a `@{api}.func` to call it"
-    elif module.split(".")[0] in ("numpy", "builtins", "engine", "math"):
+    elif ours or module.split(".")[0] in ("numpy", "builtins", "math"):
         help_text = "compute it outside the kernel and pass the result"
     else:
         help_text = f"decorate it with `@{api}.func`"

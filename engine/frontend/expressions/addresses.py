@@ -25,6 +25,7 @@ from engine.frontend.operands.operand import (
 )
 from engine.frontend.parsing.scope import element_of
 from engine.ir.nodes import Const
+from engine.itself import is_of_engine
 from engine.lang.structs import ElementType, StructType
 from engine.lang.types import INT32, scalar_of, shape_of
 
@@ -68,8 +69,7 @@ def moved(cx: Context, node: ast.BinOp, left: Operand, right: Operand) -> Operan
 
 def is_array_class(obj: object) -> bool:
     """Whether this is the class of arrays, called in a kernel."""
-    module = str(getattr(obj, "__module__", "") or "")
-    return getattr(obj, "__name__", "") == "array" and module.startswith("engine.runtime")
+    return getattr(obj, "__name__", "") == "array" and is_of_engine(obj)
 
 
 def array_at(cx: Context, node: ast.Call) -> Operand:

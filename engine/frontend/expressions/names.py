@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import sys
 
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.attributes import not_here, unknown
@@ -26,6 +25,7 @@ from engine.frontend.operands.operand import (
 )
 from engine.frontend.parsing.fence_table import CONSTANTS
 from engine.frontend.parsing.scope import MISSING, type_of
+from engine.itself import ENGINE
 from engine.lang.stand_ins import StandIn
 
 
@@ -72,7 +72,7 @@ def named(cx: Context, node: ast.Name) -> Operand:
 
 def _bare(name: str) -> object:
     """What the language itself calls so: `vec3` and `dot` need not have the engine's name."""
-    found = MISSING if name.startswith("_") else getattr(sys.modules["engine"], name, MISSING)
+    found = MISSING if name.startswith("_") else getattr(ENGINE, name, MISSING)
     return found if hasattr(found, "__builtin_name__") or type_of(found) is not None else MISSING
 
 

@@ -12,6 +12,7 @@ from engine.frontend.functions.gradient import Gradient
 from engine.frontend.functions.user_function import OPERATORS, UserFunc
 from engine.frontend.parsing.scope import Scope, is_engine
 from engine.frontend.parsing.text import FunctionText, Place
+from engine.itself import is_own_scope
 
 # Longer tables of functions are not looked at.
 _MAX_TABLE = 64
@@ -86,7 +87,7 @@ def _followed(
 def defined_before(function: Callable[..., Any]) -> UserFunc | None:
     """What the name of a function that is being defined stands for, if it is one of its kind."""
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("engine."):
+    while frame is not None and is_own_scope(frame.f_globals):
         frame = frame.f_back
     found = frame.f_locals.get(function.__name__) if frame is not None else None
     if not isinstance(found, UserFunc) or found.func.__module__ != function.__module__:

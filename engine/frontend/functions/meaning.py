@@ -25,6 +25,7 @@ from engine.frontend.parsing.captures import Captures
 from engine.frontend.parsing.scope import MISSING, Scope, is_engine
 from engine.frontend.parsing.text import FUTURE, FunctionText
 from engine.hashing import is_whole
+from engine.itself import ENGINE, is_of_engine, loaded
 from engine.lang.definition import Definition
 from engine.lang.generics import Pattern, pattern_of
 from engine.lang.references import Reference
@@ -135,11 +136,11 @@ class Meaning:
         scope, seen = Scope(raw), _Seen(words)
         around: dict[str, object] = {}
         own, at = _own(code), id(raw)
-        engine = vars(sys.modules["engine"])
+        engine = vars(ENGINE)
         for word in seen.words:
             before, value = self._unknown, scope.find(word)
             if value is MISSING and word in engine:
-                value = _of_engine(sys.modules["engine"], word)
+                value = _of_engine(ENGINE, word)
             if value is not MISSING:
                 # What hides behind a variable is hardly ever read.
                 found = self._nothing() if word in own else self._value(value, seen, 0)
@@ -225,7 +226,7 @@ class Meaning:
     def _of_language(self, obj: Any, seen: _Seen, depth: int) -> object:
         """Values, types and functions of the language; None for all else."""
         cls = type(obj)
-        ours = cls.__module__.partition(".")[0] == "engine"
+        ours = is_of_engine(cls)
         t = getattr(cls, "__ir_type__", None)
         if isinstance(t, _VALUES) and ours:
             return "value", self._type(t), cls.__qualname__, repr(np.asarray(obj).tolist())
@@ -352,11 +353,10 @@ def _of_engine(engine: ModuleType, word: str) -> object:
         return value if word in _ALWAYS else MISSING  # others are there when something asked
     if value is MISSING:
         return value
-    own = sys.modules["engine"]
-    places = [sys.modules.get("engine.public"), sys.modules.get(own._LATE.get(word, ""))]
+    places = [loaded("engine.public"), loaded(ENGINE._LATE.get(word, ""))]
     if any(getattr(p, word, MISSING) is value for p in places if p is not None):
         return MISSING
-    stubs = sys.modules.get("engine.builtins.stubs")
+    stubs: Any = loaded("engine.builtins.stubs")
     return MISSING if stubs and stubs.BUILTINS.get(word, MISSING) is value else value
 
 
@@ -391,6 +391,8 @@ def _by_name(obj: Any) -> object:
     if isinstance(obj, np.ufunc):
         module, name = "numpy", obj.__name__
     if not isinstance(module, str) or module.partition(".")[0] not in _KNOWN:
+        return None
+    if module.partition(".")[0] == "engine" and not is_of_engine(obj):
         return None
     found: Any = sys.modules.get(module)
     for part in str(name).split("."):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.frontend.parsing.captures import Captures
+from engine.itself import ENGINE
 from engine.lang.structs import ElementType, StructType
 from engine.lang.types import BY_NAME, MatrixType, ScalarType, VectorType
 from engine.lang.values import to_value_type
@@ -89,7 +90,7 @@ def is_engine(obj: object) -> bool:
     """True for the module `engine` itself, under another name too."""
     if not isinstance(obj, types.ModuleType):
         return False
-    return obj.__name__ == "engine" or "__is_engine__" in vars(obj)
+    return obj is ENGINE or "__is_engine__" in vars(obj)
 
 
 def type_of(obj: object) -> ScalarType | VectorType | MatrixType | None:

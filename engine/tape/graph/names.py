@@ -11,6 +11,7 @@ from types import FrameType, ModuleType
 from typing import Any, TypeAlias
 
 from engine.diagnostics.site import is_own
+from engine.itself import is_of_engine
 from engine.runtime.array import array
 from engine.runtime.structs import Struct
 from engine.tape.outline import Key, key_of
@@ -22,7 +23,7 @@ _INDEX = re.compile(r"\d+")
 _DEPTH = 3  # how far to look into lists, dictionaries, structs and objects
 _FRAMES = 16
 _VISITS = 200_000  # objects looked at, so that no program is slowed down by its data
-_OTHERS = frozenset({"numpy", "engine", "builtins", "torch", "jax", "matplotlib", "scipy"})
+_OTHERS = frozenset({"numpy", "builtins", "torch", "jax", "matplotlib", "scipy"})
 
 
 @cache
@@ -134,7 +135,11 @@ def _members(value: Any) -> Iterable[tuple[str, Any]]:
         return []
     if not isinstance(value, Struct):
         package = str(kind.__module__).split(".")[0]
-        if package in _OTHERS or (package in sys.stdlib_module_names and package != "__main__"):
+        if (
+            is_of_engine(kind)
+            or package in _OTHERS
+            or (package in sys.stdlib_module_names and package != "__main__")
+        ):
             return []
     try:
         fields = object.__getattribute__(value, "__dict__")
