@@ -40,6 +40,7 @@ from adtool.report import Problem
 from adtool.reruns import SHORT
 from adtool.sharing import MOST
 from adtool.sources import WARP
+from adtool.surroundings import Surroundings
 from adtool.target import TargetError, first_folder, join_threads, run_target
 from engine.alias import install
 from engine.archive import ArchiveError
@@ -77,16 +78,19 @@ def main(
     first = None if job.target.capture else first_folder(job.target)
     modules = ProgramModules([*([] if first is None else [first]), *given], started, choice)
     sys.path[:] = path
+    around = Surroundings()
     begin = os.getcwd(), dict(os.environ)
     try:
-        outcome = _run(job, page, owner, here, modules)
+        outcome = _run(job, page, owner, here, modules, around)
     except Restart as restart:
         os.chdir(begin[0])
         os.execve(sys.executable, [*sys.orig_argv, restart.choice], begin[1])
     except KeyboardInterrupt:
         outcome = Outcome("interrupted")
     except Exception:
-        outcome = Outcome("internal", "a bug in adtool", detail=traceback.format_exc())
+        outcome = around.blame() or Outcome(
+            "internal", "a bug in adtool", detail=traceback.format_exc()
+        )
     page.phase(status.END)
     gc.freeze()  # nothing of the check is looked through at the end, either
     try:
@@ -108,7 +112,12 @@ def _write(outcome: Outcome, folder: Path) -> None:
 
 
 def _run(
-    job: Job, page: status.StatusWriter, owner: int, folder: Path, modules: ProgramModules
+    job: Job,
+    page: status.StatusWriter,
+    owner: int,
+    folder: Path,
+    modules: ProgramModules,
+    around: Surroundings,
 ) -> Outcome:
     if job.target.capture:
         return _again(job, page, folder)
@@ -136,7 +145,7 @@ def _run(
     if job.options.overwrites is not None:
         engine.config.overwrites = job.options.overwrites
     if job.running is not None:
-        return _run_plainly(job, job.running, owner, modules)
+        return _run_plainly(job, job.running, owner, modules, around)
     moving = job.moving
     mover = None if moving is None else Mover(moving.tape, moving.step, moving.late)
     noted = FaultLog(folder)
@@ -150,7 +159,7 @@ def _run(
         noted.capture = capture
         try:
             _use_device(job.options.device)
-            with _modules_kept(), modules.given():
+            with _modules_kept(), modules.given(), around:
                 run_target(job.target)
         except Enough:
             pass
@@ -215,7 +224,9 @@ def _noting_watched(job: Job) -> contextlib.AbstractContextManager[PassLog | Non
     return _noting(seconds=0.0 if wanted else SHORT)
 
 
-def _run_plainly(job: Job, running: Running, owner: int, modules: ProgramModules) -> Outcome:
+def _run_plainly(
+    job: Job, running: Running, owner: int, modules: ProgramModules, around: Surroundings
+) -> Outcome:
     """Runs the target with nothing that watches it, and gives what its passes gave."""
     if engine.config.native_after >= 0:  # else the user wants none
         engine.config.native_after = 0 if running.way == "native" else -1
@@ -227,7 +238,7 @@ def _run_plainly(job: Job, running: Running, owner: int, modules: ProgramModules
     with _noting(running.wanted) as log, bounds:
         try:
             _use_device(job.options.device)
-            with _modules_kept(), modules.given():
+            with _modules_kept(), modules.given(), around:
                 run_target(job.target)
         except BaseException as raised:
             error = raised

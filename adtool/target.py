@@ -17,6 +17,9 @@ from typing import Any
 from adtool import overlay
 from adtool.job import Target
 
+# As they are before the target: it may put others in their place.
+_threads, _this_thread = threading.enumerate, threading.current_thread
+
 
 class TargetError(Exception):
     """The target cannot be started. `cause` is its syntax error, where it has one."""
@@ -69,8 +72,8 @@ def join_threads() -> None:
     """
     pool = sys.modules.get("concurrent.futures.thread")
     worker = getattr(pool, "_worker", None)
-    for thread in threading.enumerate():
-        if thread is threading.current_thread() or thread.daemon:
+    for thread in _threads():
+        if thread is _this_thread() or thread.daemon:
             continue
         if worker is None or getattr(thread, "_target", None) is not worker:
             thread.join()

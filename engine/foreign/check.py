@@ -13,6 +13,7 @@ from engine.autograd.facts import Change, Handwritten
 from engine.autograd.results import LaunchResult, PairResult
 from engine.autograd.tape.options import Options
 from engine.classes import dataclass
+from engine.draws import default_rng
 from engine.foreign.directions import (
     UNSETTLED,
     Directional,
@@ -114,7 +115,7 @@ def _pairs(
     }  # fmt: skip
     if len(empty) == len(every):
         return empty, []
-    rng = np.random.default_rng([0xF0E1, options.seed, index])
+    rng = default_rng([0xF0E1, options.seed, index])
     try:
         e = evaluated(op, options.tolerance)
         if why := op.verify():

@@ -18,6 +18,7 @@ from engine.autograd.comparison.tolerance import largest, relative_error
 from engine.autograd.reference.differences import Slope
 from engine.autograd.reference.noise import Line
 from engine.autograd.results import Entry
+from engine.draws import default_rng
 from engine.foreign.directions import (
     Pair,
     Probe,
@@ -84,7 +85,7 @@ def _compare_sum(
     e: Evaluated, out: dict[Pair, Comparison], j: int, each: Sequence[Sequence[Array | None]]
 ) -> None:
     """Fails pairs whose gradient by a cotangent is not the sum of those by its elements."""
-    w = np.random.default_rng([0x11E, j]).standard_normal(len(each))
+    w = default_rng([0x11E, j]).standard_normal(len(each))
     found = e.gradients(j, w)
     for i, g in enumerate(found):
         c = out.get((i, j))
@@ -206,7 +207,7 @@ def _without_large(
     there. What is lost in the rounding of a sum is lost there, too; what a pole hid is not.
     """
     i, j = pair
-    rng = np.random.default_rng(0xE15E)
+    rng = default_rng(0xE15E)
     for row, col in places:
         others = [k for k in large if k != col]
         if not others:

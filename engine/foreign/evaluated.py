@@ -28,6 +28,7 @@ from engine.autograd.reference.differences import (
 )
 from engine.autograd.reference.noise import Line, fourth_differences
 from engine.classes import dataclass
+from engine.draws import default_rng
 from engine.foreign.operation import Array, Cotangents, Operation, OperationFailed
 
 ZERO = 1e-10  # of the outputs: what is below over a step of the inputs' size is no slope
@@ -194,7 +195,7 @@ class Evaluated:
         apart, else they are at a branch, or at a value of its own; and what moves without the
         inputs has no such excuse. In the shapes of the inputs.
         """
-        rng = np.random.default_rng(0x5A4E)
+        rng = default_rng(0x5A4E)
         here = _zeros(self, self.gradients(output, w))
         again = _zeros(self, self.gradients(output, w))
         out = [np.zeros(x.shape) for x in self.at]
@@ -296,7 +297,7 @@ def reads_a_triangle(e: Evaluated, k: int) -> bool:
         return False
     if not largest(x - np.swapaxes(x, -1, -2)) <= 64.0 * e.op.inputs[k].epsilon * largest(x):
         return False
-    rng = np.random.default_rng(0x3A)
+    rng = default_rng(0x3A)
     move = 1e-3 * e.typical[k] * rng.uniform(0.5, 1.0, x.shape)
     matters = []
     for part in (np.triu(move, 1), np.tril(move, -1)):
@@ -389,7 +390,7 @@ def _lifted(op: Operation, x: Sequence[Array], own: Array, eps: float) -> Array 
 
 def _noisy(op: Operation, x: Sequence[Array], off: Array) -> bool:
     """Whether the operation's own rounding is as large as that."""
-    rng = np.random.default_rng(0x0FF)
+    rng = default_rng(0x0FF)
     moves = [rng.standard_normal(a.shape) * np.abs(a) for a in x]
     eps = max(v.epsilon for v in op.inputs)
 
@@ -405,7 +406,7 @@ def _rounds(e: Evaluated, eps: float = FLOAT64.epsilon) -> bool:
     """Whether something inside is rounded more coarsely than that."""
     fine = eps <= FLOAT64.epsilon
     steps, rough = ((1e-4, 1e-9), ROUGH) if fine else ((1e-2, 1e-4), ROUGHER * eps)
-    rng = np.random.default_rng(0xF64)
+    rng = default_rng(0xF64)
     moves = {
         k: rng.uniform(0.5, 1.0, x.shape) * np.where(np.isfinite(x), np.abs(x), 0.0)
         for k, x in enumerate(e.at)

@@ -17,6 +17,7 @@ from engine.autograd.comparison.tolerance import Tolerance, largest
 from engine.autograd.reference.differences import FLOAT64
 from engine.autograd.results import LaunchResult
 from engine.classes import dataclass
+from engine.draws import default_rng
 from engine.foreign.directions import direction
 from engine.foreign.evaluated import FLOOR, SAME, Evaluated, outputs
 from engine.foreign.operation import Array, Operation
@@ -73,7 +74,7 @@ def _suspicious(op: Operation, tolerance: Tolerance) -> bool:
         return False  # it is no function of what it is given, or not the same in float64
     e = Evaluated(op, x, True, here, FLOAT64, tolerance)
     weights = [weights_of(op, p.cotangents) for p in passes]
-    rng = np.random.default_rng(0x91A)
+    rng = default_rng(0x91A)
     for i in range(len(x)):
         v = direction(e, i, rng, FLOOR)
         line = e.line({i: v})

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.diagnostics import Span
+from engine.draws import default_rng
 from engine.foreign.jax_functions import (
     code_of,
     definition,
@@ -154,7 +155,7 @@ class RuleOperation(Operation):
         self, lifted: bool, seed: int = 1, at: Sequence[Array] | None = None
     ) -> Gradients:
         """The gradients by all inputs at some cotangents."""
-        rng = np.random.default_rng(seed)
+        rng = default_rng(seed)
         w = [rng.standard_normal(y.value.shape) for y in self.outputs]
         return self.runner.vjp(self._values, at or self._base, w, lifted)
 
@@ -168,7 +169,7 @@ class RuleOperation(Operation):
             out = {k for k in unasked if (g := found[k]) is None or not np.any(g)}
         self._zero = {k for k, g in enumerate(found) if g is not None and not np.any(g)} - out
         if self._zero:  # at other inputs, too, it is as good as none
-            rng = np.random.default_rng(3)
+            rng = default_rng(3)
             moved = [x * (1 + 0.01 * rng.uniform(0.5, 1.0, x.shape)) for x in self._base]
             again = self._gradients(False, 4, moved)
             self._zero = {k for k in self._zero if (g := again[k]) is not None and not np.any(g)}
@@ -182,7 +183,7 @@ class RuleOperation(Operation):
 
         So does the one at which an iteration begins, by what it stops at.
         """
-        rng = np.random.default_rng(5)
+        rng = default_rng(5)
         x = self._base[k]
         moved = list(self._base)
         moved[k] = x + FAR * rng.uniform(0.5, 1.0, x.shape) * np.where(x == 0.0, 1.0, np.abs(x))
@@ -252,7 +253,7 @@ class RuleOperation(Operation):
     def _bent(self) -> str:
         """Says where a rule is not linear in its tangents."""
         lifted = self._lifts
-        rng = np.random.default_rng(2)
+        rng = default_rng(2)
         some, more = ([rng.standard_normal(x.shape) for x in self._base] for _ in range(2))
         both = [2.0 * a - 3.0 * b for a, b in zip(some, more, strict=True)]
         try:

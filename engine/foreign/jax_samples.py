@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.draws import default_rng
 from engine.foreign.jax_notes import Call, Held
 
 
@@ -15,7 +16,7 @@ def made_up(call: Call) -> list[Any]:
     Between 0.1 and 0.9, which are good as positive numbers and as probabilities; integers are 0,
     which is an index of everything.
     """
-    rng = np.random.default_rng(0x5A3)
+    rng = default_rng(0x5A3)
     return [_made(leaf, rng) for leaf in call.leaves]
 
 

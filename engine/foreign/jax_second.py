@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine.draws import default_rng
 from engine.foreign.operation import Array, Cotangents, Gradients, Operation, OperationFailed, Value
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class RuleGradient(Operation):
         self.name, self.what, self.gradient = call.name, call.what, call.gradient
         self.span, self.site = call.span, call.site
         self.iterated = call.iterated
-        rng = np.random.default_rng(0x2D)
+        rng = default_rng(0x2D)
         extra = [
             Value(f"adj_{v.name}", v.rounded(rng.standard_normal(v.value.shape)), v.dtype)
             for v in call.outputs

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.draws import default_rng
 from engine.foreign.operation import (
     Array,
     Cotangents,
@@ -32,7 +33,7 @@ class TorchGradient(Operation):
         self.first = call
         self.name, self.what, self.gradient = call.name, call.what, call.gradient
         self.span, self.site = call.span, call.site
-        rng = np.random.default_rng(0x2D)
+        rng = default_rng(0x2D)
         self.inputs = [
             *call.inputs,
             *(

@@ -27,6 +27,7 @@ from engine.autograd.results import Entry, LaunchResult, PairResult
 from engine.autograd.tape.options import Options
 from engine.autograd.variables.element_names import element_name
 from engine.diagnostics import EngineError, Span
+from engine.draws import default_rng
 from engine.foreign.check import Seen
 from engine.foreign.warp_adjoint import WarpRun
 from engine.foreign.warp_handles import links
@@ -144,7 +145,7 @@ class LaunchCheck:
         if why:
             return replace(base, pairs=(), skipped=why)
         pairs = {(p.input, p.output): p for p in base.pairs}
-        rng = np.random.default_rng([0x3A2B, options.seed, base.index])
+        rng = default_rng([0x3A2B, options.seed, base.index])
         first, wrong = tuple(pairs.values()), False
         for b in evaluated.outputs:
             looked_at = [key for key, p in pairs.items() if key[1] == b and p.verdict not in _OPEN]
@@ -167,7 +168,7 @@ class LaunchCheck:
     ) -> tuple[Reason, ...]:
         """Why its adjoint is wrong, as far as is known."""
         found = reasons(launch.kernel)
-        rng = np.random.default_rng(0x3E5)
+        rng = default_rng(0x3E5)
         seeds = {b: rng.standard_normal(evaluated.own.initial[b].shape) for b in evaluated.outputs}
         exact, as_before = _copied(evaluated.exact, seeds), run.gradients(seeds, launch.before)
         if all(_agree(exact[a], as_before.get(a)) for a in evaluated.inputs):

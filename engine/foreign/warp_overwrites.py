@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.autograd.comparison.tolerance import largest
 from engine.autograd.facts import Overwritten, Write
+from engine.draws import default_rng
 from engine.foreign.warp_adjoint import WarpRun, own_paths
 from engine.foreign.warp_kernels import Untranslatable
 from engine.foreign.warp_tapes import WarpLaunch, WarpTape, Written
@@ -48,7 +49,7 @@ def _told(
     run: WarpRun, tape: WarpTape, index: int, launch: WarpLaunch, lost: Sequence[str],
     writes: Sequence[Written],
 ) -> Iterator[Overwritten]:  # fmt: skip
-    seeds = run.cotangents(np.random.default_rng([0x0E, index]))
+    seeds = run.cotangents(default_rng([0x0E, index]))
     if not seeds:
         return
     right = run.gradients(seeds)

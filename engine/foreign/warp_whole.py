@@ -17,6 +17,7 @@ from engine.autograd.launch.recorded_arguments import NotRepeatable, recorded_la
 from engine.autograd.results import Cause, LaunchResult, WholeResult
 from engine.classes import dataclass
 from engine.diagnostics import EngineError
+from engine.draws import default_rng
 from engine.foreign.warp_kernels import Untranslatable
 from engine.foreign.warp_launches import LaunchCheck, place_of
 from engine.foreign.warp_planes import Planes
@@ -137,7 +138,7 @@ def _launch(check: LaunchCheck, chain: _Chain, index: int, launch: WarpLaunch) -
         seeds.update(chain.exact.read(a))
     if not any(s.any() for s in seeds.values()):
         return []  # nothing flows back through it
-    moved, rng = False, np.random.default_rng([0x9C, index])
+    moved, rng = False, default_rng([0x9C, index])
     with faithful(recorded_launch(record)) as evaluated:
         for planes, form in zip(chain.both, (evaluated.exact, evaluated.own), strict=True):
             given = {n: g for a in own.values() for n, g in planes.read(a).items()}

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from engine.autograd.comparison.judgement import Comparison
 from engine.autograd.comparison.tolerance import Tolerance
 from engine.autograd.function.call import FunctionCall
@@ -26,6 +24,7 @@ from engine.autograd.variables.roles import Mask, Pair
 from engine.classes import dataclass
 from engine.diagnostics import UNKNOWN
 from engine.diagnostics.site import call_span
+from engine.draws import default_rng
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ def check_function_call(call: FunctionCall, mask: Mask | None, options: Options)
         outputs = list({id(p.output): p.output for p in pairs}.values())
         function = ComparedFunction(
             recorded, pairs, DisplacedFunction(recorded, outputs), options.tolerance,
-            options.max_inputs, options.max_outputs, np.random.default_rng(options.seed),
+            options.max_inputs, options.max_outputs, default_rng(options.seed),
         )  # fmt: skip
         # The adjoint is asked first: runs of the function then change what its tape has seen.
         not_linear = find_not_linear(function)

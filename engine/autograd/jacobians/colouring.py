@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.draws import default_rng
+
 Ints = NDArray[np.int64]
 
 _SAMPLE = 4096  # rows that remainders are tried on first
@@ -68,7 +70,7 @@ def _distinct(groups: Ints, values: Ints, limit: int) -> bool:
 
 def _greedy(groups: Ints, items: Ints, count: int, seed: int) -> tuple[Ints, int]:
     """Colours items in order of a random priority, all that wait for nobody at once."""
-    priority = np.random.default_rng(seed).permutation(count)
+    priority = default_rng(seed).permutation(count)
     colours = np.full(count, -1)
     rows = int(groups[-1]) + 1
     base = 0

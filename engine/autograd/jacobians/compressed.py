@@ -17,6 +17,7 @@ from engine.autograd.launch.evaluation import Evaluation
 from engine.autograd.reference.differences import Slope, fixed, nearer
 from engine.classes import dataclass
 from engine.diagnostics import EngineError
+from engine.draws import default_rng
 
 Ints = NDArray[np.int64]
 Array = NDArray[Any]
@@ -202,7 +203,7 @@ def _guarded(
     size = p.shape[0] if forward else p.shape[1]
     if not count or not size:
         return
-    v = np.random.default_rng(len(values)).uniform(0.5, 1.5, count)
+    v = default_rng(len(values)).uniform(0.5, 1.5, count)
     v *= np.where(np.arange(count) % 2, 1.0, -1.0)
     seeded, read = (p.cols, p.rows) if forward else (p.rows, p.cols)
     with np.errstate(all="ignore"):

@@ -36,6 +36,7 @@ from engine.autograd.launch.unassigned import unassigned_reads
 from engine.autograd.results import LaunchResult, Spread
 from engine.autograd.variables.roles import Mask
 from engine.classes import dataclass
+from engine.draws import default_rng
 from engine.tape.naming import variable
 from engine.tape.records import LaunchRecord
 
@@ -88,7 +89,7 @@ def check_launch(
     kind = kind_of(record)
     like = experience.skipped(kind)
     if like is None and options.leaves and (like := experience.like(kind)) is not None:
-        rng = np.random.default_rng([0x61A, options.seed, index])
+        rng = default_rng([0x61A, options.seed, index])
         like = like if experience.seems_right(kind, record, rng) else None
     if like is not None:
         experience.add(kind)
@@ -121,7 +122,7 @@ def _checked(
             return skipped
         pairs = masked(record, options.mask, evaluated.own.owner)
         # A stream of its own: the user's data may come from the same seed.
-        rng = np.random.default_rng([0xC0DE, options.seed, result.index, experience.count(kind)])
+        rng = default_rng([0xC0DE, options.seed, result.index, experience.count(kind)])
         look = experience.look(kind)
         every = options.compare.every_entry or look == "entries"
         jointly = look in ("jointly", "whole")
@@ -138,7 +139,7 @@ def _checked(
             return _checked(result, record, launch, options, experience, kind)
         compared = replace(compared, pairs=_beside_kinks(launch, compared.pairs, how, rng))
         experience.add(kind)
-        beside = np.random.default_rng([0xF0D, options.seed, result.index])
+        beside = default_rng([0xF0D, options.seed, result.index])
         compared = replace(compared, pairs=confirmed(evaluated, compared.pairs, beside))
         ends = launch.variants.stops(evaluated.own.wrt)
         found = explained(compared.pairs, evaluated, rng)
@@ -173,7 +174,7 @@ def _spreads(
     met = experience.count(kind)
     if met > _REPEATED:
         return ()
-    return spreads_of(record, launch.own, np.random.default_rng([0x5EED, options.seed, met]))
+    return spreads_of(record, launch.own, default_rng([0x5EED, options.seed, met]))
 
 
 def _beside_kinks(

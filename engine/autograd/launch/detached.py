@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from engine.autograd.comparison.judgement import Comparison
 from engine.autograd.launch.compare import CompareOptions, compare
 from engine.autograd.launch.evaluation import EvaluationFailed
 from engine.autograd.launch.paths import faithful
 from engine.autograd.launch.recorded_arguments import RecordedLaunch
+from engine.draws import default_rng
 from engine.ir.nodes import Var
 from engine.lang.types import ArrayType, is_float
 
@@ -34,7 +33,7 @@ def detached(launch: RecordedLaunch, found: Pairs, options: CompareOptions) -> t
     how = replace(options, jointly=False)
     try:
         with faithful(attached) as evaluated:
-            again = compare(evaluated, how, np.random.default_rng(0), failed).pairs
+            again = compare(evaluated, how, default_rng(0), failed).pairs
     except EvaluationFailed:
         return ()
     passed = all(again[pair].verdict in ("pass", "kink", "rounding") for pair in failed)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from engine.autograd.launch.displaced import DisplacedLaunch
 from engine.autograd.reference.noise import fourth_differences
+from engine.draws import default_rng
 
 Array = NDArray[np.float64]
 
@@ -29,7 +30,7 @@ def forward_noise(displaced: DisplacedLaunch, a: str, v: Array) -> Array:
     exact = displaced.exact
     if displaced.precision.coarse:
         return np.zeros(len(displaced.live_rows))
-    rng = np.random.default_rng(0x5AA)
+    rng = default_rng(0x5AA)
     signs = {name: rng.choice([-1.0, -0.7, 0.6, 0.9], exact.initial[name].shape)
              for name in displaced.evaluations.readable}  # fmt: skip
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.launch.evaluation import EvaluationFailed, Evaluations
+from engine.draws import default_rng
 from engine.lang.numbers import epsilon
 
 Array = NDArray[np.float64]
@@ -36,7 +37,7 @@ def vanishing(
     output. w: cotangents. off: what the launch's own adjoint is off by, in the shape of the input.
     """
     exact, (a, b) = evaluations.exact, pair
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     # What many threads read a few numbers for is likely to have been made from as many.
     most = max([exact.threads, *(evaluations.size(x) for x in evaluations.readable)])
     terms = most / evaluations.size(a)

@@ -20,6 +20,7 @@ from engine.autograd.tape.options import Options
 from engine.classes import dataclass
 from engine.compile.backend import Backend
 from engine.compile.pipeline import Form, Request, Variants, prefetch
+from engine.draws import default_rng
 from engine.ir import nodes as n
 from engine.lang.types import FLOAT64
 from engine.runtime.array import array
@@ -158,7 +159,7 @@ class Trial:
         """Whether the mutation changes the gradient of this launch by more than is tolerated."""
         with evaluations(recorded_launch(self.record)) as launch:
             exact = launch.exact
-            rng = np.random.default_rng(7)
+            rng = default_rng(7)
             w = {b: rng.standard_normal(exact.initial[b].shape) for b in launch.outputs}
             right = {a: exact.vjp(w)[a].copy() for a in launch.inputs}
             self.spoiled.mutate(mutation)

@@ -30,6 +30,7 @@ from engine.autograd.tape.recorded_tape import recorded_tape
 from engine.autograd.tape.replay import replay
 from engine.classes import dataclass
 from engine.diagnostics import Span
+from engine.draws import default_rng
 from engine.tape.capture import CapturedTape
 from engine.tape.tape import Tape
 
@@ -67,7 +68,7 @@ def check_end_to_end(
                 return _skipped("the arrays that it reads are empty")
             if not replayed.leaves:
                 return _skipped("no array that it reads requires a gradient")
-            rng = np.random.default_rng([seed, 0x7A9E, number])
+            rng = default_rng([seed, 0x7A9E, number])
             return _checked(TapeEvaluation(replayed, rng), tolerance, launches, rng, known, before)
     except NotReplayable as why:
         return _skipped(str(why), why.site)
@@ -270,7 +271,7 @@ def _forwards(
 def _rounding(evaluation: TapeEvaluation, v: Direction, off: float) -> float:
     """How far rounding may put derivatives along a direction apart. off: by how much they are."""
     try:
-        return NOISE * evaluation.noise(v, np.random.default_rng(0x5AA), off / NOISE)
+        return NOISE * evaluation.noise(v, default_rng(0x5AA), off / NOISE)
     except EvaluationFailed:
         return 0.0
 

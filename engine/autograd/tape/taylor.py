@@ -20,6 +20,7 @@ from engine.autograd.tape.evaluation import TapeEvaluation
 from engine.autograd.tape.operations import NotReplayable
 from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.autograd.tape.replay import replay
+from engine.draws import default_rng
 from engine.tape.records import LaunchRecord
 
 # The step over which the gradient is differenced for the second derivative; extrapolated.
@@ -40,7 +41,7 @@ def of_launch(index: int, record: LaunchRecord, order: int, directions: int, see
         if not np.prod(launch.dim, dtype=np.int64):
             return ()
         return tuple(
-            _of_launch(index, name, launch, order, k, np.random.default_rng([0x7A70, seed, k]))
+            _of_launch(index, name, launch, order, k, default_rng([0x7A70, seed, k]))
             for k in range(directions)
         )
     except (NotRepeatable, EvaluationFailed) as why:
@@ -92,7 +93,7 @@ def of_whole(tape: RecordedTape, order: int, directions: int, seed: int) -> tupl
         with closing(replay(tape)) as replayed, replayed.watched():
             if not replayed.leaves:
                 raise NotReplayable("no array that it reads requires a gradient")
-            rng = np.random.default_rng([0x7A71, seed])
+            rng = default_rng([0x7A71, seed])
             evaluation = TapeEvaluation(replayed, rng)
             if not evaluation.finite:
                 raise NotReplayable("what the tape computes is not finite")

@@ -19,6 +19,7 @@ from engine.autograd.facts import Broken, Event, FunctionCheck, Moved, Sought
 from engine.autograd.watch.alone import alone
 from engine.autograd.watch.places import WeakPlaces
 from engine.diagnostics.site import Site, call_site
+from engine.draws import default_rng
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.plan_parts import Call
@@ -196,7 +197,7 @@ def direction(held: Array, number: int) -> Array:
     finite = x[np.isfinite(x)]
     typical = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
     size = np.maximum(np.abs(x), 0.1 * typical if typical else 1.0)
-    v = np.random.default_rng([0x5EED, number]).standard_normal(x.shape)
+    v = default_rng([0x5EED, number]).standard_normal(x.shape)
     return np.where(np.isfinite(x), v * size, 0.0)
 
 
