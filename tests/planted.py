@@ -76,6 +76,15 @@ KINDS: dict[str, tuple[Callable[[Path], None], str | None]] = {
     "huge": (_sized(lambda size: 1 << 40), "is too large"),  # of which the disk holds nothing
 }
 
+
+def _moved(make: Callable[[Path], object]) -> Callable[[Path], None]:
+    def plant(path: Path) -> None:
+        path.rename(path.with_name(f"{path.name}.moved"))
+        make(path)
+
+    return plant
+
+
 # The same of a folder: whoever may change it can exchange what is in it.
 FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
     "of another user": (_given_away, "belongs to another user"),
@@ -83,4 +92,6 @@ FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
     "all may write": (lambda path: path.chmod(0o707), "can be written by other users"),
     "all may write, sticky": (lambda path: path.chmod(0o1777), "can be written by other users"),
     "a link": (_linked, "is a link"),
+    "a pipe": (_moved(lambda path: os.mkfifo(path, 0o600)), "is no folder"),
+    "a file": (_moved(lambda path: path.write_bytes(b"")), "is no folder"),
 }

@@ -51,7 +51,7 @@ _FOLDERS = ("objects", "index", "kernels", "notes", "headers", "failed", "tmp", 
 _KERNELS = 5_000  # that are remembered: the texts of programs change more often than their code
 _HEADERS = 4  # that are kept, of 5 MB each: by compiler and by version of the engine
 # The most bytes that a file of each folder may have to be read.
-LIMITS = {"index": 1 << 16, "notes": 1 << 16, "kernels": 1 << 26, "objects": 1 << 29,
+LIMITS = {"index": 1 << 20, "notes": 1 << 20, "kernels": 1 << 26, "objects": 1 << 29,
           "headers": 1 << 29, "locks": 0}  # fmt: skip
 _STALE = 3600.0  # seconds after which a build's leftovers are of nobody
 

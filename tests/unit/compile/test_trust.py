@@ -228,7 +228,7 @@ for _kind in ("of another user", "its group may write", "all may write", "a link
 for _kind, (_plant, _words) in FOLDERS.items():
     for _place in ("objects", "index", "kernels", "tmp"):
         WAYS[f"{_place}: {_kind}"] = (lambda f, n=_place, p=_plant: p(f / n), _words)  # type: ignore[misc]
-    if _kind != "a link":
+    if not _kind.startswith("a "):  # which is made a folder, or no cache
         WAYS[f"the cache: {_kind}"] = (_plant, _words)
 for _kind in ("of another user", "all may write"):
     WAYS[f"above it: {_kind}"] = (_above(FOLDERS[_kind][0]), FOLDERS[_kind][1])
