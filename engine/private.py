@@ -197,10 +197,10 @@ def _trusted(uid: int) -> bool:
 def _unknown_owner() -> int | None:
     """Who owns the files of root where root is outside of this process's user namespace."""
     try:
-        with open("/proc/self/uid_map", encoding="ascii") as file:
+        with open("/proc/self/uid_map", "rb") as file:
             known = [line.split()[1] for line in file]
-        with open("/proc/sys/kernel/overflowuid", encoding="ascii") as file:
-            return None if "0" in known else int(file.read())
+        with open("/proc/sys/kernel/overflowuid", "rb") as file:
+            return None if b"0" in known else int(file.read())
     except (OSError, ValueError, IndexError):
         return None
 
