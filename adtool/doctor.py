@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -79,7 +80,9 @@ def examine() -> DoctorReport:
 def _items() -> Iterator[Item]:
     yield Item("python", "ok", f"{platform.python_version()} ({sys.executable})", needed=True)
     yield Item("system", "ok", f"{platform.system()} {platform.machine()}", needed=True)
-    found = engine.environment()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the cache: it has a piece of its own
+        found = engine.environment()
     if found.compiler:
         yield Item("compiler", "ok", f"{found.version} ({found.compiler})", needed=True)
     else:

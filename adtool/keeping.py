@@ -11,6 +11,7 @@ from pathlib import Path
 
 from adtool.job import Keep
 from adtool.places import here
+from engine.private import own_folder
 
 FOLDER = ".adtool"
 NAME = "last"
@@ -35,13 +36,12 @@ def keeping() -> Iterator[Keep | None]:
 
 
 def _made(folder: Path) -> str:
-    """A new file in a folder that is the user's alone; empty where it is not. Raises OSError."""
+    """A new file in a folder that is the user's alone. Raises OSError, also where it is not."""
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
         # The folder is made by runs, and belongs into no repository.
         (folder / ".gitignore").write_text("*\n", encoding="ascii")
-    if folder.is_symlink() or os.stat(folder).st_uid != os.getuid():
-        return ""  # someone else's: nothing is written through it
+    own_folder(str(folder))  # nothing is written through what is of others
     _clean(folder)
     descriptor, name = tempfile.mkstemp(dir=folder.absolute(), prefix=_PART)  # private: 0600
     os.close(descriptor)

@@ -7,18 +7,21 @@ checked again from it.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adtool import codec
 from adtool.captures.container import CaptureReader
 from adtool.captures.run import Run, complete, head_of
+from adtool.captures.sniff import at_once
 from adtool.exits import ToolError
 from adtool.job import Keep
 from adtool.keeping import FOLDER, NAME
 from adtool.report import Finding
 from engine.classes import dataclass
+from engine.private import Untrusted, opened, own_folder
 
 if TYPE_CHECKING:
     from adtool.report import Report
@@ -26,6 +29,10 @@ if TYPE_CHECKING:
     from adtool.traces import Traces
 
 _AGAIN = "run `adtool check SCRIPT` in this folder, or name a script: adtool graph SCRIPT"
+_OWN = (
+    f"delete `{FOLDER}` and run `adtool check SCRIPT`; or, if you know whose it is, name the "
+    f"capture: adtool graph {FOLDER}/{NAME}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +102,8 @@ def read(path: Path | None = None) -> Last:
     """What a capture, or the last run in the current folder, has to be drawn.
 
     Raises ToolError where there is no such file, or it is damaged, foreign or of another version.
+    The last run is read where its folder and file are the user's own, and nobody else may write to
+    them; a capture that is named may be anyone's.
     """
     from adtool.traces import Traces
 
@@ -109,8 +118,10 @@ def read(path: Path | None = None) -> Last:
             ) from None
         except OSError:
             pass  # told where it is opened
+        with _told(FOLDER):
+            own_folder(FOLDER)
     try:
-        with CaptureReader(path) as reader:
+        with CaptureReader(path, _own if given is None else at_once) as reader:
             run = Run(reader)
             run.tell_sources()
             traces, report = run.traces(), run.report()
@@ -124,9 +135,22 @@ def read(path: Path | None = None) -> Last:
             except codec.CodecError as error:
                 raise reader.damaged(f"it is damaged ({error})") from None
     except ToolError as error:
-        help = _AGAIN if given is None else error.help
+        help = _AGAIN if given is None and error.help != _OWN else error.help
         raise ToolError(error.message, help, error.kind) from None
     return last
+
+
+def _own(path: str, flags: int) -> int:
+    with _told(path):
+        return opened(path, flags=flags)[0]
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    try:
+        yield
+    except Untrusted as error:
+        raise ToolError(f"`{path}` cannot be read: it {error.why}", _OWN, "environment") from None
 
 
 def _traces(text: str) -> Traces:

@@ -25,6 +25,8 @@ from adtool.exits import ToolError, because
 from engine.archive import ArchiveError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
 
 FORMAT = 1
@@ -33,6 +35,7 @@ HEAD, TAPES, REPORT, TRACES, FAULTS = (
 )  # fmt: skip
 ARRAYS, SOURCES = "arrays/", "sources/"
 
+_FILE_BYTES = 64 << 30  # of the file, which is read as a whole before it is believed
 _TEXT_BYTES = 512 << 20  # of one text, unpacked
 _SOURCE_BYTES = 4 << 20
 _MEMBERS, _PER_MEMBER = 4096, 256  # how many there may be; more in files of as many bytes each
@@ -114,12 +117,15 @@ class CaptureWriter:
 
 
 class CaptureReader:
-    """Reads a capture. Everything it gives was looked at. Raises DamagedCapture, or ToolError."""
+    """Reads a capture. Everything it gives was looked at. Raises DamagedCapture, or ToolError.
 
-    def __init__(self, path: Path) -> None:
+    opener: opens it, as that of `open`.
+    """
+
+    def __init__(self, path: Path, opener: Callable[[str, int], int] = at_once) -> None:
         self.path = path
         try:
-            self._file = open(path, "rb", opener=at_once)  # noqa: SIM115
+            self._file = open(path, "rb", opener=opener)  # noqa: SIM115
         except FileNotFoundError:
             raise ToolError(f"no capture `{path}`", f"the current directory is {os.getcwd()}"
                             ) from None  # fmt: skip
@@ -214,9 +220,13 @@ class CaptureReader:
         about = os.fstat(self._file.fileno())
         if not stat.S_ISREG(about.st_mode):
             raise self.damaged("it is no file that adtool has written")
+        if about.st_size > _FILE_BYTES:
+            raise self.damaged(f"it is larger than {_FILE_BYTES >> 30} GiB")
         return about.st_size
 
     def _listed(self) -> dict[str, zipfile.ZipInfo]:
+        if not zipfile.is_zipfile(self._file):
+            raise self.damaged("it is no capture (File is not a zip file)")
         if _entries(self._file, self._size) > max(_MEMBERS, self._size // _PER_MEMBER):
             raise self.damaged("it has too many members")
         try:

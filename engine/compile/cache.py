@@ -11,17 +11,18 @@
 
 Files appear whole (written elsewhere, then renamed), so a reader sees all or nothing;
 an object is checked against its name before it is loaded. What does not fit is treated
-as missing, and built again.
+as missing, and built again; so is what other users may have written, of which the user is told.
+All reading is by `engine.private`, which says what is trusted. docs/cache.md says it to users.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import json
 import os
 import stat
-import sys
 import time
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, TypeVar
@@ -30,6 +31,7 @@ from engine import config
 from engine.classes import dataclass
 from engine.diagnostics import CompilerError, Diagnostic
 from engine.hashing import hashed
+from engine.private import Untrusted, opened, own_folder, private_folder, read_own
 
 try:
     import fcntl
@@ -48,7 +50,9 @@ _SCHEMA = 1
 _FOLDERS = ("objects", "index", "kernels", "notes", "headers", "failed", "tmp", "locks")
 _KERNELS = 5_000  # that are remembered: the texts of programs change more often than their code
 _HEADERS = 4  # that are kept, of 5 MB each: by compiler and by version of the engine
-_BINARY = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+# The most bytes that a file of each folder may have to be read.
+LIMITS = {"index": 1 << 20, "notes": 1 << 20, "kernels": 1 << 26, "objects": 1 << 29,
+          "headers": 1 << 29, "locks": 0}  # fmt: skip
 _STALE = 3600.0  # seconds after which a build's leftovers are of nobody
 
 
@@ -61,13 +65,43 @@ class Stored:
 
 
 class Cache:
-    """The cache in one folder. Every method may run in many processes at once."""
+    """The cache in one folder. Every method may run in many processes at once.
 
-    def __init__(self, root: str) -> None:
+    root: a folder that `private_folder` trusts. problem: why this is not the folder that was asked
+    for, and what to do; empty where it is.
+    Raises OSError where folders in it cannot be made, or are not the user's own.
+    """
+
+    def __init__(self, root: str, problem: tuple[str, str] = ("", "")) -> None:
         self.folder = root
+        self.problem = problem
         for name in _FOLDERS:
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(f"{root}/{name}", 0o700)
+            path = f"{root}/{name}"
+            try:
+                own_folder(path)
+            except FileNotFoundError:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(path, 0o700)
+                own_folder(path)
+
+    def read(self, path: str, touch: bool = False) -> bytes:
+        """What a file of the cache holds. Raises OSError where it is not there or not trusted.
+
+        touch: whether it is used, for `trim`.
+        """
+        try:
+            return read_own(path, LIMITS[os.path.basename(os.path.dirname(path))], touch)
+        except Untrusted as e:
+            self.tell(e)
+            raise
+
+    def tell(self, e: Untrusted) -> None:
+        """Tells the user of the first file that is not loaded."""
+        if self.folder not in _told:
+            _told.add(self.folder)
+            what = f"{e.path} in the kernel cache {e.why}"
+            said = f"{what}: such files are not loaded, and what they held is compiled anew"
+            _warn(said, f"if others could write there, {_delete(self.folder)}")
 
     @property
     def root(self) -> Path:
@@ -82,7 +116,7 @@ class Cache:
         loaded: the paths of objects that the process has loaded, so that it has looked at them.
         """
         try:
-            said = json.loads(_read(f"{self.folder}/index/{key}.json").decode())
+            said = json.loads(self.read(f"{self.folder}/index/{key}.json").decode())
             if said["schema"] != _SCHEMA:
                 return None
             digest, symbol = said["object"], said["symbol"]
@@ -91,14 +125,12 @@ class Cache:
             path = f"{self.folder}/objects/{digest}.so"
             if path in loaded:
                 return Stored(path, symbol)
-            data = _read(path)
+            data = self.read(path, touch=True)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         if hashed(data).hexdigest() != digest:
             self.discard(path)
             return None
-        with contextlib.suppress(OSError):
-            os.utime(path)  # for `trim`
         return Stored(path, symbol)
 
     def add(self, built: Path, symbols: dict[str, str]) -> None:
@@ -108,7 +140,7 @@ class Cache:
         _replace(built, self.root / "objects" / f"{digest}.so")
         for key, symbol in symbols.items():
             said = {"schema": _SCHEMA, "object": digest, "symbol": symbol}
-            self._write(self.root / "index" / f"{key}.json", json.dumps(said))
+            self._write("index", f"{key}.json", json.dumps(said))
 
     def discard(self, path: str | Path) -> None:
         """Removes an object that cannot be used."""
@@ -118,30 +150,28 @@ class Cache:
     def remember(self, key: str, text: str) -> None:
         """Keeps what is known of a kernel. Raises OSError where that cannot be."""
         digest = hashed(text.encode()).hexdigest()
-        self._write(f"{self.folder}/kernels/{key}.json", f"{_SCHEMA} {key} {digest}\n{text}")
+        self._write("kernels", f"{key}.json", f"{_SCHEMA} {key} {digest}\n{text}")
 
     def remembered(self, key: str) -> str | None:
         """What was kept of a kernel; None where there is nothing, or it is damaged."""
         path = f"{self.folder}/kernels/{key}.json"
         try:
-            head, _, text = _read(path).partition(b"\n")
+            head, _, text = self.read(path, touch=True).partition(b"\n")
             digest = hashed(text).hexdigest()
             if head.decode() != f"{_SCHEMA} {key} {digest}":
                 return None
-            with contextlib.suppress(OSError):
-                os.utime(path)  # for `trim`
             return text.decode()
         except (OSError, ValueError):
             return None
 
     def note(self, key: str, words: str) -> None:
         """Keeps some words. Raises OSError where that cannot be."""
-        self._write(f"{self.folder}/notes/{key}.json", json.dumps([_SCHEMA, key, words]))
+        self._write("notes", f"{key}.json", json.dumps([_SCHEMA, key, words]))
 
     def noted(self, key: str) -> str | None:
         """The words that were kept; None where there are none, or what is there is damaged."""
         try:
-            said = json.loads(_read(f"{self.folder}/notes/{key}.json").decode())
+            said = json.loads(self.read(f"{self.folder}/notes/{key}.json").decode())
         except (OSError, ValueError, RecursionError):
             return None
         whole = isinstance(said, list) and said[:2] == [_SCHEMA, key] and len(said) == 3
@@ -149,18 +179,20 @@ class Cache:
 
     def log(self, key: str, text: str) -> Path:
         """Keeps what a failed compiler run said. Returns the file."""
-        path = self.root / "failed" / f"{key[:24]}.log"
-        self._write(path, text)
-        return path
+        name = f"{key[:24]}.log"
+        self._write("failed", name, text)
+        return self.root / "failed" / name
 
-    def _write(self, path: str | Path, text: str) -> None:
+    def _write(self, folder: str, file: str, text: str) -> None:
         import tempfile
 
+        if len(text) > LIMITS.get(folder, len(text)):
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), file)
         handle, name = tempfile.mkstemp(dir=self.root / "tmp")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as f:
                 f.write(text)
-            _replace(name, path)
+            _replace(name, f"{self.folder}/{folder}/{file}")
         except BaseException:
             os.unlink(name)
             raise
@@ -184,9 +216,13 @@ class Cache:
 
         It only saves work: where locks do not work, or after `timeout` seconds, all go on.
         """
+        path = f"{self.folder}/locks/{key[:24]}"
         try:
-            handle = os.open(self.root / "locks" / key[:24], os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError:
+            handle, _ = opened(path, LIMITS["locks"], os.O_RDWR | os.O_CREAT)
+        except OSError as e:
+            if isinstance(e, Untrusted):
+                self.tell(e)
+                self.discard(path)
             yield
             return
         try:
@@ -244,11 +280,11 @@ class Cache:
             total -= info.st_size
         for path, _ in files_of(self.root / "index"):
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-                if json.loads(path.read_bytes())["object"] in gone:
+                if json.loads(self.read(str(path)))["object"] in gone:
                     path.unlink()
         for path, _ in files_of(self.root / "kernels"):
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-                code = json.loads(path.read_bytes().partition(b"\n")[2])["form"]["code"]
+                code = json.loads(self.read(str(path)).partition(b"\n")[2])["form"]["code"]
                 if not (self.root / "index" / f"{code}.json").exists():
                     path.unlink()
 
@@ -264,20 +300,6 @@ def _replace(made: str | Path, path: str | Path) -> None:
 
         shutil.rmtree(path)
         os.replace(made, path)
-
-
-def _read(path: str) -> bytes:
-    """A file as it is: `open` would take longer than the system does."""
-    file = os.open(path, _BINARY)
-    try:
-        size = os.fstat(file).st_size
-        read = os.read(file, size + 1)
-        if len(read) == size:
-            return read
-        with os.fdopen(os.dup(file), "rb") as rest:  # it may come in pieces
-            return read + rest.read()
-    finally:
-        os.close(file)
 
 
 def files_of(folder: Path) -> list[tuple[Path, os.stat_result]]:
@@ -310,9 +332,10 @@ def _root(chosen: str, xdg: str) -> str:
 
 
 def open_cache() -> Cache:
-    """The cache under the present settings; a folder of this process where none can be made.
+    """The cache under the present settings; a folder of this process where none can be used.
 
-    Raises CompilerError (E303) where the folder could be written by another user.
+    That is one that cannot be made or written, and one that other users could write, of which the
+    user is warned. Raises CompilerError (E303) where no folder of this process is private, either.
     """
     settings = _settings()
     return _instead.get((os.getpid(), settings)) or _open(*settings)
@@ -339,7 +362,7 @@ def in_cache(work: Callable[[Cache], T]) -> T:
     with contextlib.suppress(OSError):
         return work(open_cache())
     try:
-        cache = _instead[os.getpid(), _settings()] = _temporary()
+        cache = _instead[os.getpid(), _settings()] = _temporary(_unwritable())
         return work(cache)
     except OSError as e:
         said = e.strerror or str(e)
@@ -351,36 +374,80 @@ def in_cache(work: Callable[[Cache], T]) -> T:
 def clear_kernel_cache() -> None:
     """Removes all compiled kernels from the cache folder; they are compiled again when needed.
 
-    Kernels that this process has launched already stay loaded. Raises CompilerError (E303) where
-    the folder could be written by another user.
+    Kernels that this process has launched already stay loaded. A folder that other users could
+    write is left as it is: it is not used.
     """
     open_cache().clear()
 
 
 @functools.lru_cache(maxsize=8)
 def _open(chosen: str, xdg: str) -> Cache:
+    root = chosen
     try:
         root = _root(chosen, xdg)
-        if not os.path.isdir(root):
-            os.makedirs(os.path.dirname(root), exist_ok=True)
-            os.mkdir(root, 0o700)
-    except FileExistsError:  # another process made it, unless it is a file
-        if not os.path.isdir(root):
-            return _temporary()
-    except (OSError, RuntimeError):
-        return _temporary()
-    _check_private(root)
-    try:
-        cache = Cache(root)
-        probe = f"{root}/tmp/{os.urandom(8).hex()}"
+        cache = Cache(private_folder(root, make=True))
+        probe = f"{cache.folder}/tmp/{os.urandom(8).hex()}"
         os.mkdir(probe, 0o700)
         os.rmdir(probe)
-    except OSError:
-        return _temporary()
+    except Untrusted as e:
+        problem = _not_private(root, e)
+        _warn(*problem)
+        return _temporary(problem)
+    except (OSError, RuntimeError):
+        return _temporary(_unwritable())
     return cache
 
 
-def _temporary() -> Cache:
+def _unwritable() -> tuple[str, str]:
+    return (
+        f"{chosen_root() or 'the cache folder'} cannot be written: kernels are compiled anew in "
+        "every run", "name a folder that can be written in ENGINE_CACHE_DIR",
+    )  # fmt: skip
+
+
+def _not_private(root: str, e: Untrusted) -> tuple[str, str]:
+    """What is said of a folder that other users could write, as loading a kernel runs it."""
+    problem = (
+        f"the kernel cache {root} is not used, because {'it' if e.path == root else e.path} "
+        f"{e.why}: kernels are compiled anew in every run"
+    )
+    if f"{e.path}/".startswith(os.path.join(os.path.realpath(root), "")):
+        help = f"{_delete(root)}, or name a folder of your own in ENGINE_CACHE_DIR"
+    else:
+        help = (
+            f"name a folder in ENGINE_CACHE_DIR that nobody else can exchange; or, when others "
+            f"cannot do so any more, {_delete(root)}"
+        )
+    return problem, help
+
+
+def _delete(root: str) -> str:
+    import shlex
+
+    return (
+        f"delete the cache with `rm -rf {shlex.quote(root)}` (to close it to others is not enough: "
+        "what they have put there would be run)"
+    )
+
+
+# What was told, so that it is told once.
+_told: set[str] = set()
+
+
+def _warn(problem: str, help: str) -> None:
+    if problem in _told:
+        return
+    _told.add(problem)  # before: the warning may be made an error
+    from engine.logger import log_warning
+
+    log_warning(f"{problem}. {help[0].upper()}{help[1:]}.")
+
+
+def _temporary(problem: tuple[str, str]) -> Cache:
+    """A folder of this process, which is removed when it ends. problem: why there is none other.
+
+    Raises CompilerError (E303) where others could exchange it.
+    """
     import atexit
     import shutil
     import tempfile
@@ -393,20 +460,9 @@ def _temporary() -> Cache:
             shutil.rmtree(root, ignore_errors=True)
 
     atexit.register(remove)
-    return Cache(root)
-
-
-def _check_private(root: str) -> None:
-    """Loading a kernel runs it: nobody else may be able to put one there."""
-    if sys.platform == "win32":
-        return
-    info = os.stat(root)
-    mode = stat.S_IMODE(info.st_mode)
-    if info.st_uid != os.getuid():
-        problem, fix = "belongs to another user", "name another folder in ENGINE_CACHE_DIR"
-    elif mode & 0o022:
-        problem = f"can be written by other users (mode {mode:03o})"
-        fix = f"run `chmod 700 {root}`, or name another folder in ENGINE_CACHE_DIR"
-    else:
-        return
-    raise CompilerError(Diagnostic("E303", f"the kernel cache {root} {problem}", help=fix))
+    try:
+        return Cache(private_folder(root), problem)
+    except Untrusted as e:
+        said = f"no folder for kernels is private: {e.path} {e.why}"
+        help = "name a folder in ENGINE_CACHE_DIR, or in TMPDIR, that only you can exchange"
+        raise CompilerError(Diagnostic("E303", said, help=help, notes=problem[:1])) from None

@@ -49,22 +49,15 @@ def environment() -> Environment:
     except CompilerError as error:
         compiler_problem = _said(error)
     cache, total, kernels = "", 0, 0
-    chosen = chosen_root()
     try:
-        root = open_cache().root
-        cache = str(root)
-        objects = files_of(root / "objects")
-        total = sum(info.st_size for _, info in objects)
-        kernels = len(files_of(root / "index"))
-        if chosen is None or root != chosen:
-            cache_problem = (
-                f"{chosen or 'the cache folder'} cannot be written: kernels are compiled anew "
-                "in every run", "name a folder that can be written in ENGINE_CACHE_DIR",
-            )  # fmt: skip
+        used = open_cache()
+        cache, cache_problem = used.folder, used.problem
+        total = sum(info.st_size for _, info in files_of(used.root / "objects"))
+        kernels = len(files_of(used.root / "index"))
     except CompilerError as error:
         cache_problem = _said(error)
     return Environment(
-        compiler, said, compiler_problem, cache, str(chosen or ""), total, kernels,
+        compiler, said, compiler_problem, cache, str(chosen_root() or ""), total, kernels,
         config.cache_limit_bytes, cache_problem, processors(),
     )  # fmt: skip
 

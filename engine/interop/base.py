@@ -268,6 +268,9 @@ class Adapter:
     def _array(self, found: Memory, info: ElementInfo, shape: tuple[int, ...]) -> array:
         n = len(shape)
         strides = found.strides
+        if found.address % found.scalar.size:
+            raise Mismatch("E206", f"{self._a} at an address that is no multiple of the "
+                           f"{found.scalar.size} bytes of its numbers", "pass a copy")  # fmt: skip
         if info.inner and strides[n:] != info.steps and all(found.shape):
             raise Mismatch("E206", f"{self._a} with strides {strides} (in bytes) as "
                            f"{describe(info.kind)}",

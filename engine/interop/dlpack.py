@@ -9,7 +9,7 @@ import numpy as np
 from engine import hooks
 from engine.interop.base import InteropError, refused
 from engine.interop.cupy import ADAPTER as CUPY
-from engine.lang.strided import row_major
+from engine.lang.strided import misplaced, row_major
 from engine.lang.structs import StructType
 from engine.lang.types import (
     BFLOAT16,
@@ -159,6 +159,9 @@ def _array(parts: Any, kind: ValueType | None) -> array:
         raise _refused(f"from_dlpack: an array has 1 to {MAX_DIMS} dimensions, got shape {shape}",
                        "reshape it there first")  # fmt: skip
     address = parts.__array_interface__["data"][0]
+    why = misplaced(address, parts.shape, parts.strides, parts.itemsize)
+    if why:
+        raise _refused(f"from_dlpack: there is no such memory: {why}", "pass a copy")
     return array._make(wrap(parts, address=address), address, shape, strides, info.kind)
 
 

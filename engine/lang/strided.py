@@ -46,6 +46,35 @@ def byte_range(
     return lo, hi + itemsize
 
 
+# Addresses and strides have to be below: the upper half of what 64 bits count is the system's.
+ADDRESSES = 1 << 63
+
+
+def misplaced(
+    address: int, shape: Sequence[int], strides: Sequence[int], itemsize: int, align: int = 1
+) -> str:
+    """Why no memory has such elements; empty where it may.
+
+    address: of the first. strides: in bytes. align: what addresses of elements are multiples of.
+    """
+    if any(not -ADDRESSES <= s < ADDRESSES for s in strides):
+        return f"strides {tuple(strides)} do not fit into 64 bits"
+    lo, hi = byte_range(address, shape, strides, itemsize)
+    if address < 0 or lo < 0:
+        return f"its elements begin at the address {lo}, which is negative"
+    if hi > ADDRESSES:
+        return f"its elements end at the address {hi:#x}, which no memory has"
+    if lo == hi:
+        return ""
+    if not lo:
+        return "its elements begin at the address 0"
+    if address % align:
+        return f"the address {address:#x} is no multiple of {align}"
+    if any(n > 1 and s % align for n, s in zip(shape, strides, strict=True)):
+        return f"strides {tuple(strides)} are no multiples of {align} bytes"
+    return ""
+
+
 def may_meet(a: Elements, b: Elements) -> bool:
     """Whether an element of one array may share memory with one of the other.
 

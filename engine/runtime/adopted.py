@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.lang.strided import byte_range
+from engine.lang.strided import ADDRESSES, byte_range
 from engine.runtime.device import HOST, Device
 from engine.runtime.guards import Guard, written
+from engine.runtime.launch_errors import fail
 from engine.runtime.storage import NumpyArray, Storage, neighbours
 
 # Memory that came from outside, by address, size and whether it may be written: wrappers of one
@@ -72,7 +73,11 @@ def adopt(
     """The storage of memory that somebody else owns: a known one where it is known.
 
     owner: what keeps it alive. immutable: who takes it to be so.
+    Raises LaunchError (E206) where no memory can be.
     """
+    if nbytes and not 0 < lo <= ADDRESSES - nbytes:
+        raise fail("E206", f"there is no memory from the address {lo:#x} to {lo + nbytes:#x}",
+                   help="pass an array whose elements are in memory")  # fmt: skip
     if immutable:
         writable = written()
     key = (lo, nbytes, writable)

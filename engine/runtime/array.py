@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.lang import types as t
-from engine.lang.strided import byte_range, row_major
+from engine.lang.strided import row_major
 from engine.lang.structs import ElementType, StructType
 from engine.lang.values import to_element_type, to_value_type
 from engine.lang.vectors import vector_class
@@ -85,7 +85,8 @@ class array(ArrayBase, Operators):
             raise fail("E206", f"an array needs {missing}")
         elif ptr is not None:
             steps = row_major(dims, kind.size) if strides is None else d.steps(strides, dims)
-            lo, hi = byte_range(ptr, dims, steps, kind.size)
+            ptr = d.address_from(ptr)
+            lo, hi = d.check_place(ptr, dims, steps, kind)
             self._set(adopt(None, lo, hi - lo, device=place), ptr, dims, steps, kind)
         else:
             self._new(dims, kind, False, place, pinned)

@@ -12,7 +12,7 @@ from engine import config, hooks
 from engine.classes import Protocol
 from engine.compile.cpu import CPU, FEW
 from engine.lang import strided
-from engine.lang.strided import byte_range, row_major
+from engine.lang.strided import ADDRESSES, byte_range, row_major
 from engine.lang.structs import ElementType
 from engine.logger import log_warning
 from engine.runtime import data as d
@@ -39,9 +39,13 @@ def _geometry(
 ) -> tuple[int, int, bool, int, int]:
     """Dimensions, elements, whether these are contiguous, and the bytes that they take up, from
 
-    the address of the first on. Raises LaunchError (E206) for an extent that is too large.
+    the address of the first on. Raises LaunchError (E206) for an extent or a stride that is too
+    large.
     """
     d.check_extents(shape)
+    if any(not -ADDRESSES <= s < ADDRESSES for s in strides):
+        raise fail("E206", f"strides {strides} of an array do not fit into 64 bits",
+                     help="make the shape smaller")  # fmt: skip
     size = math.prod(shape)
     if size == 0 or strides == row_major(shape, itemsize):
         return len(shape), size, True, 0, size * itemsize

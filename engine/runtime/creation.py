@@ -12,7 +12,7 @@ from engine.compile.cpu.launcher import Functions, maker
 from engine.lang.factories import matrix, vector
 from engine.lang.numbers import number_kind
 from engine.lang.scalars import float32, float64, int32, int64
-from engine.lang.strided import byte_range
+from engine.lang.strided import misplaced
 from engine.lang.structs import ElementType
 from engine.lang.types import (
     BOOL,
@@ -26,7 +26,14 @@ from engine.lang.values import dtype_from_numpy, to_element_type, to_value_type
 from engine.logger import log_warning
 from engine.runtime.annotation import ElementInfo, element_info
 from engine.runtime.array import array
-from engine.runtime.data import check_size, element_value, shape_from, steps
+from engine.runtime.data import (
+    address_from,
+    check_place,
+    check_size,
+    element_value,
+    shape_from,
+    steps,
+)
 from engine.runtime.device import HOST, Device, DeviceLike, get_device
 from engine.runtime.foreign import shared
 from engine.runtime.indexed import indexedarray
@@ -260,6 +267,10 @@ def from_ptr(
     dims = shape_from(length if shape is None else shape)  # refused before memory is read
     kind = float if dtype is None else dtype
     to_element_type(kind)
+    ptr = address_from(ptr)
+    if ptr and (why := misplaced(ptr, (8,), (1,), 1)):
+        raise fail("E206", f"no pointer can lie there: {why}",
+                   help="array(ptr=...) takes the address itself")  # fmt: skip
     at = ctypes.c_size_t.from_address(ptr).value if ptr else 0
     out: array = array(ptr=at, dtype=kind, shape=dims, device=device)
     return out
@@ -313,8 +324,9 @@ def _spaced(
     found = steps(strides, dims)
     if any(s < 0 for s in found):
         raise fail("E206", f"strides of a new array cannot be negative, got {strides}")
-    _, hi = byte_range(0, dims, found, kind.size)
-    storage = allocate(hi, zero, place, pinned)
+    page = 1 << 12  # wherever they will begin
+    lo, hi = check_place(page, dims, found, kind)
+    storage = allocate(hi - lo, zero, place, pinned)
     return array._make(storage, storage.lo, dims, found, kind)
 
 

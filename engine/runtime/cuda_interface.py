@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.lang.foreign import Memory
-from engine.lang.strided import byte_range
+from engine.lang.strided import byte_range, misplaced
 from engine.lang.types import BY_NAME
 from engine.runtime.mismatch import Mismatch
 
@@ -47,6 +47,9 @@ def described(value: Any, device: str = "cuda:0") -> Memory:
     if found.get("mask") is not None:
         raise _fault(who, "mask", "an array with a mask has no place here", "fill it first")
     _check_stream(who, found.get("stream"))
+    why = misplaced(address, shape, strides, dtype.itemsize, dtype.itemsize)
+    if why:
+        raise _fault(who, "strides" if "strides" in why else "data", why)
     lo, hi = byte_range(address, shape, strides, dtype.itemsize)
     return Memory(address, shape, strides, BY_NAME[dtype.name], value, not read_only, device, lo,
                   hi - lo)  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine import config
 from engine.lang.numbers import exact, misfit, number_kind, numbers
+from engine.lang.strided import byte_range, misplaced
 from engine.lang.structs import ElementType, StructType, record_dtype
 from engine.lang.types import BFLOAT16, BY_NAME, FLOAT32, FLOAT64, ScalarType, scalar_of, shape_of
 from engine.logger import log_warning
@@ -61,14 +62,68 @@ def check_size(shape: tuple[int, ...], element: ElementType) -> int:
     return nbytes
 
 
+def address_from(ptr: Any) -> int:
+    """An address from an integer. Raises LaunchError (E206), also for truth values."""
+    try:
+        return _index(ptr)
+    except TypeError:
+        raise fail("E206", f"an address is an integer, got {ptr!r} of type {type(ptr).__name__}",
+                   help=_ADDRESS) from None  # fmt: skip
+
+
+def check_place(
+    address: int, shape: tuple[int, ...], strides: tuple[int, ...], kind: ElementType
+) -> tuple[int, int]:
+    """The lowest address of elements, and the one past the highest.
+
+    Raises LaunchError (E206) where no memory has such elements.
+    """
+    check_extents(shape)
+    align = kind.align if isinstance(kind, StructType) else scalar_of(kind).size
+    why = misplaced(address, shape, strides, kind.size, align)
+    if why:
+        raise fail("E206", f"an array of shape {shape} cannot lie there: {why}", help=_ADDRESS)
+    return byte_range(address, shape, strides, kind.size)
+
+
+_ADDRESS = (
+    "pass the address of memory that holds all the elements, and strides in bytes, as "
+    "`x.ctypes.data` and `x.strides` are of a NumPy array"
+)
+
+
+_TELL = "pass an object that tells of memory that is there"
+
+
+def check_memory(found: NumpyArray) -> NumpyArray:
+    """NumPy's view of what another object says of its memory.
+
+    Raises LaunchError (E206) where no memory has such elements; NumPy would read it all the same.
+    """
+    if found.size:
+        address = found.__array_interface__["data"][0]
+        why = misplaced(address, found.shape, found.strides, found.itemsize)
+        if why:
+            raise fail("E206", f"memory of shape {found.shape} cannot be an array: {why}",
+                       help=_TELL)  # fmt: skip
+    return found
+
+
+def _index(n: Any) -> int:
+    if isinstance(n, (bool, np.bool_)):
+        raise TypeError
+    return operator.index(n)
+
+
 def steps(strides: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides in bytes, one for each dimension. Raises LaunchError (E206)."""
     try:
-        found = tuple(operator.index(n) for n in strides)
+        found = tuple(_index(n) for n in strides)
     except TypeError:
         found = ()
     if len(found) != len(shape):
-        raise fail("E206", f"strides are {len(shape)} integers, one a dimension, got {strides!r}")
+        raise fail("E206", f"strides are {len(shape)} integers, one a dimension, got {strides!r}",
+                   help=_ADDRESS)  # fmt: skip
     return found
 
 
@@ -85,11 +140,10 @@ def to_numpy(data: Any, kind: ElementType | None) -> NumpyArray:
     if not isinstance(data, (np.ndarray, list, tuple)) and hasattr(data, cuda_interface.NAME):
         why = cuda_interface.refusal(data)
         raise fail(why.code, f"{why.got} cannot be made into an array", help=why.help)
+    if _tells_memory(data):
+        data = _seen(data)
     try:
-        if _only_dlpack(data):
-            found = np.from_dlpack(data)
-        else:
-            found = np.asarray(data) if kind is None else exact(data, scalar_of(kind).numpy)
+        found = np.asarray(data) if kind is None else exact(data, scalar_of(kind).numpy)
         if kind is not None and scalar_of(kind) == BFLOAT16 and found.dtype == np.uint16:
             found = found.view(BFLOAT16.numpy)  # bits, as NumPy without the type has them
     except (ValueError, TypeError, RuntimeError, BufferError, OverflowError) as e:
@@ -192,6 +246,25 @@ def _to_records(data: Any, kind: StructType) -> NumpyArray:
         return np.atleast_1d(np.array(found, dtype))
     except ValueError:
         raise fail("E206", "data cannot be made into an array", "rows of unequal length") from None
+
+
+_TELLS = ("__array_interface__", "__array_struct__", "__dlpack__")
+
+
+def _tells_memory(data: Any) -> bool:
+    """Whether an object that is not NumPy's tells where its memory is."""
+    own = isinstance(data, (np.ndarray, np.generic, list, tuple, type))
+    return not own and any(hasattr(data, name) for name in _TELLS)
+
+
+def _seen(data: Any) -> NumpyArray:
+    """The memory that an object tells of. Raises LaunchError (E206)."""
+    try:
+        found = np.from_dlpack(data) if _only_dlpack(data) else np.asarray(data)
+    except (ValueError, TypeError, RuntimeError, BufferError, OverflowError) as e:
+        why = str(e).split("\n")[0]
+        raise fail("E206", "data cannot be made into an array", why, help=_TELL) from None
+    return check_memory(found)
 
 
 def _only_dlpack(data: Any) -> bool:

@@ -31,6 +31,7 @@ from engine.runtime.adopted import adopt, wrap
 from engine.runtime.annotation import describe, element_info
 from engine.runtime.array import array
 from engine.runtime.base import HEADER
+from engine.runtime.data import check_memory
 from engine.runtime.device import get_cuda_devices
 from engine.runtime.foreign import Described, plain
 from engine.runtime.mismatch import Mismatch as Mismatch
@@ -221,9 +222,10 @@ def as_array(value: Any, kind: ArrayType) -> array | None:
         raise Mismatch("E202", shown_value(value), "make an array of it: array(data, dtype=...)")
     try:
         parts = np.asarray(value) if shares else np.from_dlpack(value)
-    except (ValueError, TypeError, RuntimeError, BufferError) as e:
-        raise Mismatch("E202", f"{shown_value(value)}: {e}") from None
-    return _wrapped(parts, kind)
+    except (ValueError, TypeError, RuntimeError, BufferError, OverflowError) as e:
+        raise Mismatch("E202", f"{shown_value(value)}: {e}",
+                       "pass an object that tells of memory that is there") from None  # fmt: skip
+    return _wrapped(check_memory(parts), kind)
 
 
 def _wrapped(found: np.ndarray[Any, Any], kind: ArrayType) -> array:

@@ -55,6 +55,14 @@ ROWS: tuple[Row, ...] = (
         "`x in items` and `x not in items` for a tuple: compares by value with each item.",
     ),
     Row(
+        "components",
+        "for j in range(n):\n    y[j] = x[j] * (0.5, 0.7, 2.0)[j - 1]",
+        "Of vectors, matrices, local arrays and tuples of numbers, by indices that may be known at "
+        "run time only; a negative one counts from the end. One that is outside all the same is "
+        "an error of the program: `adtool check` names it (G008); a plain run takes the nearest "
+        "component, so that nothing beside the value is read or written.",
+    ),
+    Row(
         "assignment",
         "a, *rest = (x[0], x[1], 2.0)\nb = c = a",
         "To names, components, elements, fields and slices; of several values at once; `:=`. A "

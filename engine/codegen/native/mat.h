@@ -22,24 +22,30 @@ template <class V, int R, int C, class T> struct cast_to<V, mat_t<R, C, T>> {
 };
 
 template <int R, int C, class T, class I, class J>
-ENG_INLINE T extract(const mat_t<R, C, T>& m, I i, J j) { return m(i, j); }
+ENG_INLINE T extract(const mat_t<R, C, T>& m, I i, J j) {
+    return m(inside<R>(i), inside<C>(j));
+}
 template <int R, int C, class T, class I>
 ENG_INLINE vec_t<C, T> extract_row(const mat_t<R, C, T>& m, I row) {
     using V = vec_t<C, T>;
-    ENG_EACH(V, m(row, i))
+    const auto at = inside<R>(row);
+    ENG_EACH(V, m(at, i))
 }
 template <int R, int C, class T, class I, class J>
 ENG_INLINE mat_t<R, C, T> insert(mat_t<R, C, T> m, I i, J j, T s) {
-    m(i, j) = s;
+    m(inside<R>(i), inside<C>(j)) = s;
     return m;
 }
 template <int R, int C, class T, class I>
 ENG_INLINE mat_t<R, C, T> insert_row(mat_t<R, C, T> m, I row, const vec_t<C, T>& v) {
-    ENG_UNROLL for (int j = 0; j < C; ++j) m(row, j) = v.c[j];
+    const auto at = inside<R>(row);
+    ENG_UNROLL for (int j = 0; j < C; ++j) m(at, j) = v.c[j];
     return m;
 }
 template <int R, int C, class T, class I, class J>
-ENG_INLINE T& item(mat_t<R, C, T>& m, I i, J j) { return m(i, j); }
+ENG_INLINE T& item(mat_t<R, C, T>& m, I i, J j) {
+    return m(inside<R>(i), inside<C>(j));
+}
 
 ENG_MAT mat_t<R, C, T> operator+(const mat_t<R, C, T>& a, const mat_t<R, C, T>& b) {
     using M = mat_t<R, C, T>;

@@ -30,13 +30,25 @@ template <class R, int N, class T> struct cast_to<R, vec_t<N, T>> {
     }
 };
 
-template <int N, class T, class I> ENG_INLINE T extract(const vec_t<N, T>& v, I i) { return v.c[i]; }
+// The place of one of N components. An index outside is taken as the nearest: what lies beside a
+// value in memory is neither read nor written.
+template <int N, class I> ENG_INLINE auto inside(I i) -> decltype(+i) {
+    using K = decltype(+i);
+    const K k = i;
+    return k < K(0) ? K(0) : k < K(N) ? k : K(N - 1);
+}
+
+template <int N, class T, class I> ENG_INLINE T extract(const vec_t<N, T>& v, I i) {
+    return v.c[inside<N>(i)];
+}
 template <int N, class T, class I> ENG_INLINE vec_t<N, T> insert(vec_t<N, T> v, I i, T s) {
-    v.c[i] = s;
+    v.c[inside<N>(i)] = s;
     return v;
 }
 // The component itself, to be written to.
-template <int N, class T, class I> ENG_INLINE T& item(vec_t<N, T>& v, I i) { return v.c[i]; }
+template <int N, class T, class I> ENG_INLINE T& item(vec_t<N, T>& v, I i) {
+    return v.c[inside<N>(i)];
+}
 
 ENG_VEC vec_t<N, T> operator+(const vec_t<N, T>& a, const vec_t<N, T>& b) {
     using R = vec_t<N, T>;

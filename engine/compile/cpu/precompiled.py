@@ -16,6 +16,7 @@ from engine.compile.cpu.build import Job, Outcome
 from engine.compile.cpu.toolchain import Toolchain
 from engine.diagnostics import CompilerError
 from engine.hashing import hashed
+from engine.private import is_own
 
 _INCLUDED = (headers.COMMON, loans.HEADER)
 _WORTH = 8  # entry points in a cache that will see more of them
@@ -43,7 +44,9 @@ def find(cache: Cache, toolchain: Toolchain) -> Path | None:
         if not _is_whole(cache, header):
             return None
         _parsed.whole.add(header)
-    return header if os.path.isfile(f"{header}.gch") and header.is_file() else None
+    # The compiler opens them by their paths, in a folder where only the user can exchange them.
+    own = is_own(f"{header}.gch") and is_own(str(header))
+    return header if own else None
 
 
 def job(cache: Cache, toolchain: Toolchain, folder: Path) -> Job | None:
@@ -69,6 +72,8 @@ def keep(cache: Cache, toolchain: Toolchain, made: Outcome) -> None:
         return
     with contextlib.suppress(OSError, CompilerError):
         digest = hashed(made.output.read_bytes()).hexdigest()
+        for file in (made.source, made.output):
+            os.chmod(file, 0o600)  # whatever the umask: see `engine.private`
         os.replace(made.source, header)
         os.replace(made.output, f"{header}.gch")
         cache.note(header.stem, digest)
@@ -83,17 +88,13 @@ def give_up(cache: Cache, toolchain: Toolchain) -> None:
 
 def _is_whole(cache: Cache, header: Path) -> bool:
     try:
-        with open(f"{header}.gch", "rb") as file:
-            digest = hashed(file.read()).hexdigest()
+        digest = hashed(cache.read(f"{header}.gch", touch=True)).hexdigest()
         if cache.noted(header.stem) != digest:
             cache.discard(f"{header}.gch")
             return False
-        if header.read_text(encoding="utf-8") != _text():
-            return False
-        os.utime(f"{header}.gch")  # for `Cache.trim`
+        return cache.read(str(header)).decode() == _text()
     except (OSError, ValueError):
         return False
-    return True
 
 
 def _header(cache: Cache, toolchain: Toolchain) -> Path:

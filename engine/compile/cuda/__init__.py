@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,10 +74,11 @@ class Code:
 
 def _kept(key: str) -> tuple[bytes, str] | None:
     """Machine code of the cache, and the symbol that a key has in it."""
-    stored = open_cache().find(key)
+    cache = open_cache()
+    stored = cache.find(key)
     with contextlib.suppress(OSError):  # gone since
         if stored is not None:
-            return Path(stored.path).read_bytes(), stored.symbol
+            return cache.read(stored.path), stored.symbol
     return None
 
 

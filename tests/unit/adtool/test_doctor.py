@@ -43,6 +43,19 @@ def test_no_compiler(pieces: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert items["kernels on the CPU"].status == "problem"
 
 
+def test_a_cache_that_others_can_write(
+    pieces: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    monkeypatch.setenv("ENGINE_CACHE_DIR", str(tmp_path / "open"))
+    report, items = pieces()
+    assert report.ok  # in a folder of each process
+    assert items["cache"].status == "problem"
+    assert "can be written by other users" in items["cache"].found
+    assert f"rm -rf {tmp_path / 'open'}" in items["cache"].help
+
+
 def test_packages_and_programs_that_are_missing(
     pieces: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ from adtool.traces import Traces
 from engine.autograd import GraphOptions, Mark, dot, trace
 from engine.autograd import graph as draw
 from tests.counting import calls
+from tests.planted import FOLDERS, KINDS
 
 
 @wp.kernel
@@ -354,8 +355,26 @@ def test_binary_and_strange_files_are_refused(here: Path) -> None:
         last.read()
 
 
-def test_a_pipe_is_not_waited_for(here: Path) -> None:
-    (here / ".adtool").mkdir()
-    os.mkfifo(here / ".adtool" / "last")
-    with pytest.raises(ToolError, match="no file that adtool has written"):
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_others_may_have_written_is_not_drawn(here: Path, kind: str) -> None:
+    remember(record(2))
+    plant, words = KINDS[kind]
+    plant(here / ".adtool" / "last")
+    own = words is None or kind == "huge"  # then it is merely no capture
+    with pytest.raises(ToolError, match="is (no capture|larger)" if own else words) as caught:
         last.read()
+    assert ("delete `.adtool`" in caught.value.help) != own
+
+
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_neither_is_what_is_in_a_folder_of_others(here: Path, kind: str) -> None:
+    remember(record(2))
+    plant, words = FOLDERS[kind]
+    plant(here / ".adtool")
+    with pytest.raises(ToolError, match=words) as caught:
+        last.read()
+    assert "delete `.adtool`" in caught.value.help
+    if (here / ".adtool").is_dir():
+        assert last.read(Path(".adtool/last")).script == "script.py"  # where it is named
+    with keeping() as keep:
+        assert keep is None  # and nothing is written there

@@ -57,6 +57,9 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
+@pytest.mark.filterwarnings(
+    "ignore:.*kernel cache"
+)  # what is said: tests/unit/compile/test_trust.py
 @pytest.mark.parametrize("when", ["while it runs", "before it starts"])
 @pytest.mark.parametrize("how", DAMAGES)
 def test_kernels_are_compiled_all_the_same(

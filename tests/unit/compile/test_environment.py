@@ -29,9 +29,11 @@ def test_a_cache_that_others_can_write(tmp_path: Path, monkeypatch: pytest.Monke
     root.mkdir()
     root.chmod(0o777)
     monkeypatch.setenv("ENGINE_CACHE_DIR", str(root))
-    found = wp.environment()
-    assert not found.cache and "can be written by other users" in found.cache_problem[0]
-    assert "chmod 700" in found.cache_problem[1]
+    with pytest.warns(UserWarning, match="can be written by other users"):
+        found = wp.environment()
+    assert found.cache_chosen == str(root) and found.cache not in ("", str(root))
+    assert "can be written by other users (mode 777)" in found.cache_problem[0]
+    assert f"rm -rf {root}" in found.cache_problem[1]
 
 
 def test_a_cache_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
