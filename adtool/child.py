@@ -61,8 +61,6 @@ def main(folder: str, root: str) -> None:
     owner = os.getpid()
     streams.occupy()
     parents.die_with_parent()
-    # Only adtool sends it one. A job in the background inherits that interrupts are ignored.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Never closed: it is written by the handler of a fatal signal.
     faulthandler.enable(os.open(here / files.CRASH, os.O_WRONLY | os.O_CREAT, 0o600))
     job = codec.loads(Job, (here / files.JOB).read_text())
@@ -70,7 +68,12 @@ def main(folder: str, root: str) -> None:
     if root:
         sys.path.remove(root)
     try:
-        outcome = _run(job, page, owner, here)
+        try:
+            # Only adtool sends it one. A job in the background inherits that they are ignored.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            outcome = _run(job, page, owner, here)
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # what there is by now is written
     except KeyboardInterrupt:
         outcome = Outcome("interrupted")
     except Exception:

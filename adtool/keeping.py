@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from adtool import temporary
 from adtool.job import Keep
 from adtool.places import here
 
@@ -29,9 +29,8 @@ def keeping() -> Iterator[Keep | None]:
     try:
         yield Keep(name, _BYTES, _RECORDS, here()) if name else None
     finally:
-        with suppress(OSError, ValueError):
-            if name:
-                os.unlink(name)
+        if name:
+            temporary.remove(name)
 
 
 def _made(folder: Path) -> str:
@@ -43,7 +42,7 @@ def _made(folder: Path) -> str:
     if folder.is_symlink() or os.stat(folder).st_uid != os.getuid():
         return ""  # someone else's: nothing is written through it
     _clean(folder)
-    descriptor, name = tempfile.mkstemp(dir=folder.absolute(), prefix=_PART)  # private: 0600
+    descriptor, name = temporary.file(folder.absolute(), _PART)
     os.close(descriptor)
     return name
 

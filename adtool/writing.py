@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
+from adtool import temporary
 from adtool.exits import ToolError, because
 
 
@@ -34,15 +33,13 @@ def write_file(data: bytes, path: Path) -> None:
         if path.exists() and not path.is_file():  # a pipe or a device
             path.write_bytes(data)
             return
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".adtool-")
+        descriptor, name = temporary.file(path.parent, ".adtool-")
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
             name_as(name, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(name)
-            raise
+        finally:
+            temporary.remove(name)
     except OSError as error:
         raise ToolError(f"`{path}` cannot be written: {because(error)}", "",
                         "environment") from None  # fmt: skip

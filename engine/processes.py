@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 
 __all__ = ["wait"]
 
+_BLIND = 0.05  # seconds between two looks at a descriptor, where both cannot be waited for
 _LONGEST = 2**31 - 1  # milliseconds that the system takes
 
 
-def wait(process: subprocess.Popen[bytes], limit: float) -> int:
+def wait(process: subprocess.Popen[bytes], limit: float, other: int = -1) -> int:
     """The exit status of a process, as soon as it has one: `Popen.wait` looks every 50 ms.
 
-    limit: in seconds. Raises TimeoutExpired after it.
+    limit: in seconds. other: a descriptor; where it can be read from, the wait is over, too.
+    Raises TimeoutExpired where it has none by then.
     """
     if sys.platform == "linux" and hasattr(os, "pidfd_open") and process.returncode is None:
         with contextlib.suppress(OSError):  # an old system, or too many files
@@ -27,8 +29,12 @@ def wait(process: subprocess.Popen[bytes], limit: float) -> int:
             try:
                 poll = select.poll()  # not `select`, which knows few handles
                 poll.register(handle, select.POLLIN)
+                if other >= 0:
+                    poll.register(other, select.POLLIN)
                 poll.poll(min(1000 * limit, _LONGEST))
             finally:
                 os.close(handle)
             limit = 0.01 if process.poll() is None else 1.0
+    elif other >= 0:
+        limit = min(limit, _BLIND)
     return process.wait(limit)
