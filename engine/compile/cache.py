@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, TypeVar
 from engine import config
 from engine.classes import dataclass
 from engine.diagnostics import CompilerError, Diagnostic
+from engine.forks import no_fork
 from engine.hashing import hashed
 
 try:
@@ -156,7 +157,8 @@ class Cache:
     def _write(self, path: str | Path, text: str) -> None:
         import tempfile
 
-        handle, name = tempfile.mkstemp(dir=self.root / "tmp")
+        with no_fork:  # `tempfile` has a lock
+            handle, name = tempfile.mkstemp(dir=self.root / "tmp")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as f:
                 f.write(text)
@@ -172,7 +174,8 @@ class Cache:
         import tempfile
         from pathlib import Path
 
-        path = Path(tempfile.mkdtemp(dir=self.root / "tmp"))
+        with no_fork:
+            path = Path(tempfile.mkdtemp(dir=self.root / "tmp"))
         try:
             yield path
         finally:
