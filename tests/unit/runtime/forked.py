@@ -49,7 +49,9 @@ def right(number):
             wp.launch(kernel, 3, [x], [y])
     tape.backward(grads={y: wp.ones_like(y)})
     wanted = [2.0 * v * number + math.cos(v) for v in GIVEN]
-    return all(abs(a - b) < 1e-12 for a, b in zip(x.grad.list(), wanted, strict=True))
+    return all(
+        math.isclose(*pair, rel_tol=1e-14) for pair in zip(x.grad.list(), wanted, strict=True)
+    )
 
 
 def forked(number):
@@ -92,8 +94,9 @@ def main(seed, count, own):
     def beside(first):
         number = first
         while not over.is_set():
-            if not right(number):
-                wrong.append(number)
+            wrong.append(number)  # unless it comes to its end
+            if right(number):
+                wrong.pop()
             number = first + (number + 1 - first) % 4
 
     threads = [threading.Thread(target=beside, args=(n,)) for n in (1, own)]
