@@ -64,6 +64,7 @@ def main(folder: str, root: str) -> None:
     # Never closed: it is written by the handler of a fatal signal.
     faulthandler.enable(os.open(here / files.CRASH, os.O_WRONLY | os.O_CREAT, 0o600))
     job = codec.loads(Job, (here / files.JOB).read_text())
+    parents.require(job.parent)
     page = status.StatusWriter(here / files.STATUS)
     if root:
         sys.path.remove(root)

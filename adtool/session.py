@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -129,7 +130,8 @@ def run_session(
         out, err = (file.fileno() for file in printed)
     with private_folder() as folder:
         with _blaming(f"cannot write to the temporary folder {folder.parent}", _TEMPORARY):
-            (folder / files.JOB).write_text(codec.dumps(job), encoding="ascii")
+            told = replace(job, parent=os.getpid())
+            (folder / files.JOB).write_text(codec.dumps(told), encoding="ascii")
             status.create(folder / files.STATUS)
         with _blaming("the target's process cannot be started"):
             process = _started(folder, silent or printed is not None, out, err)

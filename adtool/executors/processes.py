@@ -155,7 +155,7 @@ class _Pool:
     def result(self, number: int) -> Finished:
         """Waits for the result of a task, while all go on."""
         with interrupts.listening() as ear:
-            self._hear(ear)
+            self._heed(ear)
             while number not in self._done:
                 if number >= self._end and self._why is not None:
                     return left_out(self._tasks[number], self._why)
@@ -192,7 +192,7 @@ class _Pool:
         for process in running:
             process.kill()
 
-    def _hear(self, ear: interrupts.listening) -> None:
+    def _heed(self, ear: interrupts.listening) -> None:
         if not self._heeded:
             self._heeded = True
             self._selector.register(ear.descriptor, selectors.EVENT_READ, None)

@@ -231,3 +231,14 @@ def test_a_kill_loses_nothing(there: Tool, capture: bytes, seed: int) -> None:
         assert soon_true(lambda: not list(marked(mark)), 20.0), list(marked(mark))
     done = there("check", "a.py")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_nothing_runs_for_a_parent_that_is_gone(there: Tool) -> None:
+    """It may be killed while the child starts, which the system then does not tell the child."""
+    there.script("import time\ntime.sleep(60)\n")
+    mark = f"{os.getpid()}-gone"
+    process = begun(there, ("check", "script.py"), mark)
+    assert soon_true(lambda: len(list(marked(mark))) == 2, 30.0)  # the child is there
+    process.kill()
+    process.communicate(timeout=60)
+    assert soon_true(lambda: not list(marked(mark)), 20.0)
