@@ -17,14 +17,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from adtool import interrupts
 from adtool.executors.base import INTERRUPTED
 from adtool.exits import ToolError
 from adtool.job import Job, Keep, Running
 from adtool.keeping import FOLDER
+from adtool.reruns import Interrupted
 from engine.classes import dataclass
 
 if TYPE_CHECKING:
-    from adtool.report import Failure
     from adtool.session import Session
     from engine.autograd import Given, PassNotes
 
@@ -71,13 +72,6 @@ class _Failed(Exception):
     """A run came to no end."""
 
 
-class _Interrupted(Exception):
-    """The user interrupted a run, and wants no other."""
-
-    def __init__(self, failure: Failure) -> None:
-        self.failure = failure
-
-
 def compared(session: Session, job: Job, keep: Keep | None, deadline: float | None) -> Session:
     """The session with what unwatched runs of its target say of its backward passes.
 
@@ -94,7 +88,7 @@ def compared(session: Session, job: Job, keep: Keep | None, deadline: float | No
         found = _compare(watched, run("native"), run)
     except _Failed as failed:
         found = AsRun("failed", why=str(failed))
-    except _Interrupted as interrupted:
+    except Interrupted as interrupted:
         return replace(session, failure=interrupted.failure)
     if found.kind in ("engine", "bounds"):
         found = replace(found, capture=_kept(session, keep))
@@ -125,7 +119,7 @@ class _Runs:
         except ToolError as error:
             raise _Failed(error.message) from None
         if done.failure is not None and done.failure.kind == INTERRUPTED:
-            raise _Interrupted(done.failure)
+            raise Interrupted(done.failure)
         if done.failure is not None or done.passes is None:
             raise _Failed("it failed" if done.failure is None else done.failure.message)
         return done.passes
@@ -222,6 +216,7 @@ def _kept(session: Session, keep: Keep | None) -> str:
     if keep is None or written is None or written.why or not session.traces:
         return ""
     path, part = Path(FOLDER) / NAME, Path(f"{keep.path}-{NAME}")
+    interrupts.undo(part, part.unlink)
     try:
         shutil.copy(keep.path, part)  # as private as that
         capture(session, None, part)
@@ -231,4 +226,5 @@ def _kept(session: Session, keep: Keep | None) -> str:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+        interrupts.settled(part)
     return str(path)

@@ -69,21 +69,25 @@ def main(
     owner = os.getpid()
     streams.occupy()
     parents.die_with_parent()
-    # Only adtool sends it one. A job in the background inherits that interrupts are ignored.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Never closed: it is written by the handler of a fatal signal.
     faulthandler.enable(os.open(here / files.CRASH, os.O_WRONLY | os.O_CREAT, 0o600))
     job = codec.loads(Job, (here / files.JOB).read_text())
+    parents.require(job.parent)
     page = status.StatusWriter(here / files.STATUS)
     first = None if job.target.capture else first_folder(job.target)
     modules = ProgramModules([*([] if first is None else [first]), *given], started, choice)
     sys.path[:] = path
     around = Surroundings()
-    begin = os.getcwd(), dict(os.environ)
+    begin = _current_folder(), dict(os.environ)
     try:
-        outcome = _run(job, page, owner, here, modules, around)
+        try:
+            # Only adtool sends it one. A job in the background inherits that they are ignored.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            outcome = _run(job, page, owner, here, modules, around)
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # what there is by now is written
     except Restart as restart:
-        os.chdir(begin[0])
+        os.chdir(begin[0] or os.sep)
         os.execve(sys.executable, [*sys.orig_argv, restart.choice], begin[1])
     except KeyboardInterrupt:
         outcome = Outcome("interrupted")
@@ -103,6 +107,13 @@ def main(
         )
         with contextlib.suppress(OSError):  # then the parent sees that there is no outcome
             _write(blame, here)
+
+
+def _current_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return ""
 
 
 def _write(outcome: Outcome, folder: Path) -> None:

@@ -11,7 +11,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 import engine
-from adtool import __version__
+from adtool import __version__, temporary
 from adtool.exits import Exit
 from adtool.memory import in_words
 from adtool.report import SCHEMA
@@ -117,12 +116,12 @@ def _cache(found: engine.Environment) -> Item:
 def _kernel() -> Item:
     """Whether a kernel and its gradient compile, load and run, from an empty cache."""
     name = "kernels on the CPU"
-    with tempfile.TemporaryDirectory(prefix="adtool-doctor-") as folder:
+    with temporary.folder("adtool-doctor-") as folder:
         try:
             done = subprocess.run(
                 [sys.executable, "-c", _PROBE, _ROOT], capture_output=True, text=True,
-                errors="replace", timeout=_LIMIT, env=os.environ | {"ENGINE_CACHE_DIR": folder},
-                stdin=subprocess.DEVNULL, check=False,
+                errors="replace", timeout=_LIMIT, stdin=subprocess.DEVNULL, check=False,
+                env=os.environ | {"ENGINE_CACHE_DIR": str(folder), "TMPDIR": str(folder)},
             )  # fmt: skip
         except (OSError, subprocess.SubprocessError) as error:
             return Item(name, "problem", f"the trial did not run: {error}", needed=True)

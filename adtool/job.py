@@ -238,6 +238,7 @@ class Job:
     Jacobians (`adtool.matrices`). overlay: files of the program that have another content than on
     disk. processes: how many may share its checks, 0 for one
     a processor. running: how to run it, where that is all and nothing is to watch it.
+    parent: the process that waits for it.
     """
 
     target: Target
@@ -257,3 +258,4 @@ class Job:
     overlay: tuple[Overlaid, ...] = ()
     processes: int = 1
     running: Running | None = None
+    parent: int = 0

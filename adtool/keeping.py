@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from adtool import temporary
 from adtool.job import Keep
 from adtool.places import here
 from engine.private import own_folder
@@ -30,9 +30,8 @@ def keeping() -> Iterator[Keep | None]:
     try:
         yield Keep(name, _BYTES, _RECORDS, here()) if name else None
     finally:
-        with suppress(OSError, ValueError):
-            if name:
-                os.unlink(name)
+        if name:
+            temporary.remove(name)
 
 
 def _made(folder: Path) -> str:
@@ -43,7 +42,7 @@ def _made(folder: Path) -> str:
         (folder / ".gitignore").write_text("*\n", encoding="ascii")
     own_folder(str(folder))  # nothing is written through what is of others
     _clean(folder)
-    descriptor, name = tempfile.mkstemp(dir=folder.absolute(), prefix=_PART)  # private: 0600
+    descriptor, name = temporary.file(folder.absolute(), _PART)
     os.close(descriptor)
     return name
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import signal
 import sys
 
@@ -13,3 +14,9 @@ def die_with_parent() -> None:
     if sys.platform == "linux":
         with contextlib.suppress(Exception):
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def require(parent: int) -> None:
+    """Ends this process where its parent was killed before `die_with_parent`."""
+    if sys.platform == "linux" and os.getppid() != parent:
+        os._exit(2)

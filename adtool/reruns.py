@@ -14,17 +14,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from adtool.executors.base import INTERRUPTED
 from adtool.exits import ToolError
 from adtool.job import Job, Moving
 from engine import config
 
 if TYPE_CHECKING:
+    from adtool.report import Failure
     from adtool.session import Session
     from engine.autograd import Broken, FunctionCheck, Moved, Sought, TapeResult
 
 # A target that runs longer is not run again unless that was asked for, in seconds.
 SHORT = 5.0
 _TAPES = 3  # tapes of one run that are looked at; those that are alike count once
+
+
+class Interrupted(Exception):
+    """The user interrupted a run, and wants no other."""
+
+    def __init__(self, failure: Failure) -> None:
+        self.failure = failure
 
 
 def settled(session: Session, job: Job, deadline: float | None) -> Session:
@@ -42,7 +51,10 @@ def settled(session: Session, job: Job, deadline: float | None) -> Session:
         return replace(session, tapes=tuple(map(_left, session.tapes)))
     out = {t.tape: t for t in session.tapes}
     for sought in _different(session.tapes):
-        found = _settle(sought, job, session.script_seconds, deadline)
+        try:
+            found = _settle(sought, job, session.script_seconds, deadline)
+        except Interrupted as interrupted:
+            return replace(session, failure=interrupted.failure)
         for tape in session.tapes:
             if tape.sought is None or _alike(tape.sought) != _alike(sought):
                 continue
@@ -164,6 +176,8 @@ def _moved(job: Job, moving: Moving, limit: float) -> Moved | None:
         done = run_session(again, timeout=limit, silent=True)
     except ToolError:
         return None
+    if done.failure is not None and done.failure.kind == INTERRUPTED:
+        raise Interrupted(done.failure)
     return done.moved
 
 

@@ -8,19 +8,17 @@ a directory that only the user can read.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, BinaryIO
 
-from adtool import codec, files, status
+from adtool import codec, files, interrupts, status, temporary
 from adtool.exits import ToolError, because
 from adtool.job import CheckOptions, Job, Target
 from adtool.report import Failure, Finding
@@ -42,7 +40,8 @@ if TYPE_CHECKING:
 _ROOT = str(Path(__file__).parent.parent)
 
 # The tool is imported without the program's folders, of which some may be in PYTHONPATH.
-_BOOT = """import os, sys
+_BOOT = """import _signal, os, sys
+_signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 started = tuple(sys.modules)
 folder, root, *choice = sys.argv[1:]
 path = [p for p in sys.path if p]
@@ -134,16 +133,11 @@ def run_session(
         out, err = (file.fileno() for file in printed)
     with private_folder() as folder:
         with _blaming(f"cannot write to the temporary folder {folder.parent}", _TEMPORARY):
-            (folder / files.JOB).write_text(codec.dumps(job), encoding="ascii")
+            told = replace(job, parent=os.getpid())
+            (folder / files.JOB).write_text(codec.dumps(told), encoding="ascii")
             status.create(folder / files.STATUS)
         with _blaming("the target's process cannot be started"):
-            process = subprocess.Popen(
-                [sys.executable, "-c", _BOOT, str(folder), _ROOT],
-                stdin=subprocess.DEVNULL if silent or printed is not None else None,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
+            process = _started(folder, silent or printed is not None, out, err)
         deadline = start + timeout if timeout > 0 else None
         stopped, last = _wait(process, deadline, folder, watch, not silent)
         done, failure = _conclude(process.returncode, stopped, last, timeout, folder)
@@ -229,12 +223,10 @@ def _blaming(message: str, help: str = "") -> Iterator[None]:
 @contextmanager
 def private_folder() -> Iterator[Path]:
     """A temporary folder that only the user can read."""
-    with _blaming("no temporary folder can be made", _TEMPORARY):
-        folder = Path(tempfile.mkdtemp(prefix="adtool-"))
-    try:
+    with ExitStack() as stack:
+        with _blaming("no temporary folder can be made", _TEMPORARY):
+            folder = stack.enter_context(temporary.folder())
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _stderr_descriptor() -> int:
@@ -244,29 +236,20 @@ def _stderr_descriptor() -> int:
     return 2
 
 
-class Stop(BaseException):
-    """Another signal than an interrupt asked this process to end."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-
-def _stop(number: int, frame: FrameType | None) -> None:
-    raise Stop(number)
-
-
-@contextmanager
-def catching_signals() -> Iterator[None]:
-    """A hang-up or a polite kill must not leave the child behind."""
-    try:
-        old = {n: signal.signal(n, _stop) for n in (signal.SIGTERM, signal.SIGHUP)}
-    except ValueError:  # not the main thread: the caller minds signals
-        old = {}
-    try:
-        yield
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
+def _started(
+    folder: Path, alone: bool, out: int | None, err: int | None
+) -> subprocess.Popen[bytes]:
+    """The child, which an end of this process ends. alone: it reads nothing. Raises OSError."""
+    with interrupts.holding():
+        process = subprocess.Popen(
+            [sys.executable, "-c", _BOOT, str(folder), _ROOT],
+            stdin=subprocess.DEVNULL if alone else None,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        interrupts.undo(process, lambda: interrupts.end_group(process))
+    return process
 
 
 def _wait(
@@ -282,8 +265,8 @@ def _wait(
     shown: whether somebody will look at it.
     """
     stopped = ""
-    try:
-        with catching_signals():
+    with interrupts.listening() as ear:
+        try:
             # What the child's results are read and told with takes as long to import here as there.
             import adtool.assemble
             import adtool.last
@@ -294,32 +277,44 @@ def _wait(
             if shown:
                 import adtool.render.text  # noqa: F401
 
-            while True:
+            while not stopped:
                 left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    stopped = "timeout"
-                    break
                 pause = min(x for x in (left, _POLL if watch else None, 3600.0) if x is not None)
-                with suppress(subprocess.TimeoutExpired):
-                    wait(process, pause)
-                    break
-                if watch:
-                    watch(status.read(folder / files.STATUS))
-    except KeyboardInterrupt:
-        stopped = "SIGINT"
-    except Stop as signalled:
-        stopped = signal.Signals(signalled.number).name
-    finally:
-        last = status.read(folder / files.STATUS)
-        if process.returncode is None:
-            # Past the limit, what was checked by then is asked for; a script is just ended.
-            if stopped and (stopped != "timeout" or last.phase == status.CHECK):
-                _signal_group(process, signal.SIGINT)  # lets it clean up
-                with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
-                    wait(process, _GRACE)
-            _signal_group(process, signal.SIGKILL)
-            process.wait()
+                if ear.heard:
+                    stopped = signal.Signals(ear.heard).name
+                elif left is not None and left <= 0:
+                    stopped = "timeout"
+                else:
+                    with suppress(subprocess.TimeoutExpired):
+                        wait(process, pause, ear.descriptor)
+                        break
+                    if watch:
+                        watch(status.read(folder / files.STATUS))
+        finally:
+            last = status.read(folder / files.STATUS)
+            _end(process, stopped, last, ear)
     return stopped, last
+
+
+def _end(
+    process: subprocess.Popen[bytes], stopped: str, last: status.Status, ear: interrupts.listening
+) -> None:
+    """Ends the child with all that it started, unless it has come to its end by itself."""
+    if process.returncode is None:
+        # Past the limit, what was checked by then is asked for; a script is just ended. What has
+        # not begun has nothing to clean up, and Python as it starts would print a traceback.
+        begun = last.phase != status.START and stopped != "timeout"
+        if stopped and (begun or last.phase == status.CHECK):
+            _signal_group(process, signal.SIGINT)  # lets it clean up
+            ear.rest()
+            if not ear.again:  # else the user is in a hurry
+                with suppress(subprocess.TimeoutExpired):
+                    wait(process, _GRACE, ear.descriptor)
+        # What it has started may be left, where it came to its end. The number of a group is not
+        # used again as long as the group is there.
+        _signal_group(process, signal.SIGKILL)
+        process.wait()
+    interrupts.settled(process)
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
+from adtool import temporary
 from adtool.captures.sniff import at_once
 from adtool.exits import ToolError, because
 from adtool.render.formats import HEAD, is_report
@@ -54,15 +53,13 @@ def write_file(data: bytes, path: Path) -> None:
         if path.exists() and not path.is_file():  # a pipe or a device
             path.write_bytes(data)
             return
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".adtool-")
+        descriptor, name = temporary.file(path.parent, ".adtool-")
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
             name_as(name, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(name)
-            raise
+        finally:
+            temporary.remove(name)
     except OSError as error:
         raise ToolError(f"`{path}` cannot be written: {because(error)}", "",
                         "environment") from None  # fmt: skip

@@ -30,6 +30,7 @@ from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING, Any
 
 from engine import config, hooks
+from engine import forks as _forks  # noqa: F401  (which wait for imports from here on)
 from engine import late as _late  # noqa: F401  (the first: it notes when)
 from engine.itself import load as _load
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adtool import temporary
 from adtool.commands import options as opt
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
@@ -114,7 +114,7 @@ def partial_of(path: Path) -> Iterator[str]:
         raise ToolError(f"`{path}` is no file that can be replaced", "name another one")
     name = ""
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent.absolute(), prefix=".adtool-")
+        descriptor, name = temporary.file(path.parent.absolute(), ".adtool-")
         os.close(descriptor)
     except OSError as error:
         raise ToolError(f"`{path}` cannot be written: {because(error)}", "",
@@ -122,8 +122,7 @@ def partial_of(path: Path) -> Iterator[str]:
     try:
         yield name
     finally:
-        with suppress(OSError):
-            os.unlink(name)
+        temporary.remove(name)
 
 
 def finished(session: Session, partial: str, path: Path) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from adtool import codec, status, tasks
+from adtool import codec, interrupts, status, tasks
 from adtool.executors.base import (
     ATTEMPTS,
     INTERRUPTED,
@@ -28,13 +28,12 @@ from adtool.executors.base import (
 )
 from adtool.exits import ToolError, because
 from adtool.report import Failure
-from adtool.session import Stop, catching_signals, private_folder
+from adtool.session import private_folder
 from engine.classes import dataclass
 
 THREADS = "ENGINE_NUM_THREADS"
 
-_BOOT = """import signal, sys
-signal.signal(signal.SIGINT, signal.SIG_DFL)
+_BOOT = """import sys
 root, *args = sys.argv[1:]
 sys.path[:] = [p for p in sys.path if p]
 if root not in sys.path: sys.path.insert(0, root)
@@ -42,8 +41,10 @@ from adtool.executors.worker import main
 main(*args)
 """
 
+_PAUSE = 0.02
 _POLL = 0.5  # seconds after which a silent pool is looked at
 _GRACE = 6.0  # seconds that interrupted workers get: their targets have two to clean up
+_HURRY = 1.0  # seconds that they get where the user asks twice
 _PIECE = 1 << 16  # bytes read at once
 
 
@@ -80,12 +81,14 @@ class Processes:
         count = min(self.jobs, len(tasks))
         with private_folder() as folder:
             pool = _Pool(self, tasks, count, folder, ends, watch)
+            interrupts.undo(pool, pool.kill)
             try:
                 for number in range(len(tasks)):
                     yield pool.result(number)
                     pool.forget(number)
             finally:
                 pool.close()
+                interrupts.settled(pool)
 
 
 class _Worker:
@@ -143,6 +146,7 @@ class _Pool:
         self._tries = [0] * len(given)
         self._done: dict[int, Finished] = {}
         self._workers: dict[int, _Worker] = {}
+        self._heeded = False  # whether the selector waits for signals, too
         self._selector = selectors.DefaultSelector()
         self._end = len(given)  # tasks from here on do not count: one before them ended the run
         self._why: Failure | None = None
@@ -150,17 +154,17 @@ class _Pool:
 
     def result(self, number: int) -> Finished:
         """Waits for the result of a task, while all go on."""
-        with catching_signals():
+        with interrupts.listening() as ear:
+            self._heed(ear)
             while number not in self._done:
                 if number >= self._end and self._why is not None:
                     return left_out(self._tasks[number], self._why)
                 if self._stopped is not None and number in self._waiting:
                     return left_out(self._tasks[number], self._stopped)
-                try:
-                    self._turn(_POLL)
-                except (KeyboardInterrupt, Stop) as asked:
-                    self._interrupt(getattr(asked, "number", signal.SIGINT))
-        self._watch.hide()
+                self._turn(_POLL)
+                if ear.heard:
+                    self._interrupt(ear)
+            self._watch.hide()
         return self._done[number]
 
     def forget(self, number: int) -> None:
@@ -176,6 +180,23 @@ class _Pool:
             worker.signal(signal.SIGTERM)
         self._drain(time.monotonic() + _GRACE)
 
+    def kill(self) -> None:
+        """Ends all workers in the middle of anything, so that each ends its target."""
+        deadline = time.monotonic() + _HURRY
+        running = [w.process for w in self._workers.values()]
+        while running and time.monotonic() < deadline:
+            running = [p for p in running if p.poll() is None]
+            for process in running:
+                process.terminate()  # the second one says that there is no time
+            time.sleep(_PAUSE)
+        for process in running:
+            process.kill()
+
+    def _heed(self, ear: interrupts.listening) -> None:
+        if not self._heeded:
+            self._heeded = True
+            self._selector.register(ear.descriptor, selectors.EVENT_READ, None)
+
     def _turn(self, wait: float) -> None:
         """Gives out tasks, then takes what workers say."""
         if self._stopped is None:
@@ -184,8 +205,8 @@ class _Pool:
                 if (idle is None or idle.task is None) and self._next() is not None:
                     self._give(idle or self._start(seat))
         for key, _ in self._selector.select(wait):
-            worker: _Worker = key.data
-            if worker.seat in self._workers and self._workers[worker.seat] is worker:
+            worker: _Worker | None = key.data  # None: a signal, which `result` looks for
+            if worker is not None and self._workers.get(worker.seat) is worker:
                 self._heard(worker)
 
     def _next(self) -> int | None:
@@ -198,21 +219,22 @@ class _Pool:
         made = self._made
         args = [made.root, str(self._folder), str(theirs), str(int(self._watched))]
         try:
-            process = subprocess.Popen(
-                [sys.executable, "-c", _BOOT, *args],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                pass_fds=(theirs,),
-                env=environment(self._count, made.cores),
-                start_new_session=True,  # Ctrl-C reaches this process alone, which passes it on
-            )
+            with interrupts.starting():
+                process = subprocess.Popen(
+                    [sys.executable, "-c", _BOOT, *args],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    pass_fds=(theirs,),
+                    env=environment(self._count, made.cores),
+                    start_new_session=True,  # Ctrl-C reaches this process alone, which passes it on
+                )
+                worker = self._workers[seat] = _Worker(seat, process, ours)
         except OSError as error:
             os.close(ours)
             raise ToolError(f"a worker cannot be started: {because(error)}", "use --jobs 1",
                             "environment") from None  # fmt: skip
         finally:
             os.close(theirs)
-        worker = self._workers[seat] = _Worker(seat, process, ours)
         self._selector.register(ours, selectors.EVENT_READ, worker)
         return worker
 
@@ -298,23 +320,27 @@ class _Pool:
         task = self._tasks[number]
         return task.failed(Failure(INTERRUPTED, f"interrupted while `{task.name}` was running"))
 
-    def _interrupt(self, number: int) -> None:
+    def _interrupt(self, ear: interrupts.listening) -> None:
         """Begins nothing more, and has running tasks give what they have."""
-        if self._stopped is not None:  # asked twice
-            self._drain(0.0)
-            return
-        self._stopped = not_begun()
+        ear.rest()
         for worker in self._workers.values():
-            worker.signal(number if worker.task is not None else signal.SIGTERM)
-        try:
-            self._drain(time.monotonic() + _GRACE)
-        except (KeyboardInterrupt, Stop):
-            self._drain(0.0)
+            worker.signal(ear.heard if worker.task is not None else signal.SIGTERM)
+        self._drain(time.monotonic() + _GRACE, ear)
 
-    def _drain(self, deadline: float) -> None:
-        """Takes what running tasks still give, until a time; then ends all workers."""
+    def _drain(self, deadline: float, ear: interrupts.listening | None = None) -> None:
+        """Takes what running tasks still give, until a time; then ends all workers.
+
+        ear: where another signal comes by it, the user is in a hurry.
+        """
         self._stopped = self._stopped or not_begun()
+        hurried = False
         while self._workers and (left := deadline - time.monotonic()) > 0:
+            if ear is not None and ear.again and not hurried:
+                hurried, deadline = True, min(deadline, time.monotonic() + _HURRY)
+                ear.rest()
+                for worker in self._workers.values():
+                    worker.signal(signal.SIGTERM)  # its second, too
+                continue
             for worker in self._workers.values():
                 if worker.task is None and worker.process.stdin is not None:
                     with suppress(OSError):

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from adtool import codec, status, tasks
+from adtool import codec, interrupts, status, tasks
 from adtool.executors import remote
 from adtool.executors.base import (
     ATTEMPTS,
@@ -33,7 +33,7 @@ from adtool.executors.base import (
 from adtool.executors.processes import THREADS
 from adtool.exits import ToolError
 from adtool.report import Failure
-from adtool.session import Stop, catching_signals, private_folder
+from adtool.session import private_folder
 from engine.classes import dataclass
 
 KEPT = 8 << 20
@@ -77,6 +77,7 @@ class Ray:
         ray = _ray()
         own = not ray.is_initialized()
         if own:
+            interrupts.undo(self, ray.shutdown)
             _connect(self.jobs)
         try:
             with private_folder() as folder:
@@ -91,6 +92,7 @@ class Ray:
         finally:
             if own:
                 ray.shutdown()
+                interrupts.settled(self)
 
 
 def _connect(jobs: int) -> None:
@@ -138,17 +140,16 @@ class _Cluster:
 
     def result(self, number: int) -> Finished:
         """Waits for the result of a task, while all go on."""
-        with catching_signals():
+        with interrupts.listening() as ear:
             while number not in self._done:
                 if number >= self._end and self._why is not None:
                     return left_out(self._tasks[number], self._why)
                 if self._stopped is not None and number >= self._next:
                     return left_out(self._tasks[number], self._stopped)
-                try:
-                    self._turn(_POLL)
-                except (KeyboardInterrupt, Stop):
-                    self._interrupt()
-        self._watch.hide()
+                self._turn(_POLL)
+                if ear.heard:
+                    self._interrupt(ear)
+            self._watch.hide()
         return self._done[number]
 
     def forget(self, number: int) -> None:
@@ -239,19 +240,18 @@ class _Cluster:
                 with suppress(Exception):
                     ray.cancel(reference)
 
-    def _interrupt(self) -> None:
+    def _interrupt(self, ear: interrupts.listening) -> None:
         if self._stopped is None:
             self._stopped = not_begun()
             self._cancel()
-            self._wait_for_all()
+            self._wait_for_all(ear)
 
-    def _wait_for_all(self) -> None:
+    def _wait_for_all(self, ear: interrupts.listening | None = None) -> None:
         """Gives interrupted tasks a while. What is left then, the end of the cluster ends."""
         self._stopped = self._stopped or not_begun()
         deadline = time.monotonic() + _GRACE
-        with suppress(KeyboardInterrupt, Stop):
-            while self._running and time.monotonic() < deadline:
-                self._turn(_POLL)
+        while self._running and time.monotonic() < deadline and not (ear and ear.again):
+            self._turn(_POLL)
         for number, _ in self._running.values():
             task = self._tasks[number]
             words = f"interrupted while `{task.name}` was running"

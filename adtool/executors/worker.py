@@ -11,12 +11,13 @@ import os
 import queue
 import signal
 import sys
+import tempfile
 import threading
 import time
 from contextlib import suppress
 from pathlib import Path
 
-from adtool import codec, parents, tasks
+from adtool import codec, interrupts, parents, tasks
 from adtool.executors.base import Desk, performed
 from adtool.status import Status
 
@@ -26,11 +27,14 @@ _PAUSE = 0.2  # seconds between two words on how far a task is
 def main(folder: str, pipe: str, watched: str) -> None:
     """Works. folder: the shared one. pipe: a descriptor to talk to. watched: 1 if anybody looks."""
     parents.die_with_parent()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupts.install(quiet=True)
+    interrupts.unblock()
+    # Below the shared folder, so that nothing is left of a worker that is killed.
+    tempfile.tempdir = folder
     numbers: queue.SimpleQueue[int | None] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(numbers,), daemon=True).start()
     talk = _Talk(int(pipe), watched == "1")
-    with suppress(KeyboardInterrupt, BrokenPipeError):
+    with suppress(BrokenPipeError):
         while (number := numbers.get()) is not None:
             _work(Path(folder), number, talk)
             talk.say("done")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 
+from adtool import temporary
 from adtool.exits import ToolError
 
 FORMATS = ("dot", "svg", "png", "pdf")
@@ -25,7 +25,7 @@ def drawn(text: str, kind: str) -> bytes:
             "environment",
         )
     try:
-        with tempfile.TemporaryDirectory(prefix="adtool-") as folder:
+        with temporary.folder() as folder:
             done = subprocess.run(
                 [program, f"-T{kind}"], input=text.encode("utf-8"), capture_output=True,
                 timeout=_SECONDS, cwd=folder, check=False,

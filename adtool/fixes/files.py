@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import sysconfig
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
+from adtool import interrupts, temporary
 from adtool.exits import ToolError, because
 from engine.classes import dataclass
 
@@ -60,22 +59,22 @@ def write(changes: Sequence[Change]) -> None:
             ready.append(_prepared(change))
         for change, (_, path) in zip(changes, ready, strict=True):
             _require_unchanged(change, path)
-        for name, path in ready:
-            os.replace(name, path)
+        with interrupts.holding():  # all, or none
+            for name, path in ready:
+                os.replace(name, path)
     except OSError as error:
         raise ToolError(f"a fix cannot be written: {because(error)}", "",
                         "environment") from None  # fmt: skip
     finally:
         for name, _ in ready:
-            with suppress(OSError):
-                os.unlink(name)
+            temporary.remove(name)
 
 
 def _prepared(change: Change) -> tuple[str, str]:
     path = os.path.realpath(change.file)
     _require_unchanged(change, path)
     mode = stat.S_IMODE(os.stat(path).st_mode)
-    descriptor, name = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".adtool-")
+    descriptor, name = temporary.file(os.path.dirname(path), ".adtool-")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(change.after)
@@ -83,8 +82,7 @@ def _prepared(change: Change) -> tuple[str, str]:
             os.fsync(file.fileno())
         os.chmod(name, mode)
     except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
+        temporary.remove(name)
         raise
     return name, path
 

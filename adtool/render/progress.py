@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from types import TracebackType
@@ -17,7 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from adtool import status
+from adtool import interrupts, status
 
 _DELAY = 1.0  # seconds of checking before the bar appears
 
@@ -60,6 +61,7 @@ class CheckProgress:
                 transient=True,
             )
             self._bar.add_task("", **values)
+            interrupts.undo(self, _show_cursor)
             self._bar.start()
         self._bar.update(self._bar.task_ids[0], **values)
 
@@ -71,6 +73,7 @@ class CheckProgress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+            interrupts.settled(self)
             sys.stderr.flush()
 
 
@@ -143,6 +146,7 @@ class LinePerWorker:
         """Something else is printed now; the next word of a worker brings the lines back."""
         if self._lines is not None:
             self._lines.stop()
+            interrupts.settled(self)
         self._lines = None
         self._tasks.clear()
 
@@ -158,6 +162,7 @@ class LinePerWorker:
                 console=self._console,
                 transient=True,
             )
+            interrupts.undo(self, _show_cursor)
             self._lines.start()
         for seat, row in sorted(self._rows.items()):
             if seat not in self._tasks:
@@ -167,6 +172,11 @@ class LinePerWorker:
     def __exit__(self, *about: object) -> None:
         self.hide()
         sys.stderr.flush()
+
+
+def _show_cursor() -> None:
+    """Puts back what a bar has changed, and begins a line."""
+    os.write(2, b"\x1b[?25h\r\x1b[K")
 
 
 def _told(now: status.Status) -> dict[str, Any]:

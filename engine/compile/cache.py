@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, TypeVar
 from engine import config
 from engine.classes import dataclass
 from engine.diagnostics import CompilerError, Diagnostic
+from engine.forks import no_fork
 from engine.hashing import hashed
 from engine.private import Untrusted, opened, own_folder, private_folder, read_own
 
@@ -188,7 +189,8 @@ class Cache:
 
         if len(text) > LIMITS.get(folder, len(text)):
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), file)
-        handle, name = tempfile.mkstemp(dir=self.root / "tmp")
+        with no_fork:  # `tempfile` has a lock
+            handle, name = tempfile.mkstemp(dir=self.root / "tmp")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as f:
                 f.write(text)
@@ -204,7 +206,8 @@ class Cache:
         import tempfile
         from pathlib import Path
 
-        path = Path(tempfile.mkdtemp(dir=self.root / "tmp"))
+        with no_fork:
+            path = Path(tempfile.mkdtemp(dir=self.root / "tmp"))
         try:
             yield path
         finally:

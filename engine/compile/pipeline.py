@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import engine.ad as ad  # not `from engine`, which would ask the engine for all its names
+from engine.cached import cached_property
 from engine.compile.backend import Backend, Entry, configured
 from engine.compile.facts import facts_of
 from engine.compile.remembered import Answers, Damaged, Remembered, form_of
@@ -177,12 +178,12 @@ class Variants:
                 self.answers.put(question, bool(found))
         return found
 
-    @functools.cached_property
+    @cached_property
     def can_lift(self) -> bool:
         """Whether the kernel has a float64 form."""
         return ad.can_lift(self.ir)
 
-    @functools.cached_property
+    @cached_property
     def threads(self) -> Threads:
         """What the threads of its launches do to each other."""
         kept = self._remembered
@@ -237,7 +238,7 @@ class Variants:
             lambda: ad.nonlinear_gradients(self.ir, wrt), (),
         )  # fmt: skip
 
-    @functools.cached_property
+    @cached_property
     def flows(self) -> Mapping[tuple[str, str], ad.Flow] | None:
         """Which arrays depend on which (see `ad.cuts`); None for a kernel that is too large."""
         try:
@@ -245,7 +246,7 @@ class Variants:
         except EngineError:
             return None
 
-    @functools.cached_property
+    @cached_property
     def reuse(self) -> ad.Reuse:
         """Which arrays a thread reads and stores to, and in which order."""
         return ad.reuse(self.prepared)

@@ -6,12 +6,12 @@ Works on the arguments as kernels read them, so that it serves every form and ev
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import struct
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from engine.cached import cached_property
 from engine.classes import dataclass
 from engine.codegen.layout import arg_offsets
 from engine.compile.remembered import Damaged
@@ -119,11 +119,11 @@ class Threads:
 
     # How arguments are read: of small launches nobody asks.
 
-    @functools.cached_property
+    @cached_property
     def _types(self) -> list[Type]:
         return [t for _, t in self._params]
 
-    @functools.cached_property
+    @cached_property
     def _arrays(self) -> list[tuple[str, ArrayType, int, struct.Struct]]:
         return [
             (name, t, at, struct.Struct(f"<{1 + 2 * t.ndim}q"))
@@ -131,7 +131,7 @@ class Threads:
             if isinstance(t, ArrayType)
         ]
 
-    @functools.cached_property
+    @cached_property
     def _integers(self) -> list[tuple[str, int, ScalarType]]:
         return [
             (name, at, t)
@@ -139,15 +139,15 @@ class Threads:
             if isinstance(t, ScalarType) and is_integer(t)
         ]
 
-    @functools.cached_property
+    @cached_property
     def _layout(self) -> struct.Struct:
         return struct.Struct(_layout(self._types))
 
-    @functools.cached_property
+    @cached_property
     def _addresses(self) -> struct.Struct:
         return struct.Struct(_addresses(self._types))
 
-    @functools.cached_property
+    @cached_property
     def collected(self) -> Collected:
         if self._look is not None:
             with contextlib.suppress(Damaged):
@@ -173,13 +173,13 @@ class Threads:
             return "leave"
         return "deal" if kinds == {"take"} else "mixed"
 
-    @functools.cached_property
+    @cached_property
     def most(self) -> int | None:
         """Operations of a thread, about; None where loops decide."""
         costs = self.collected.costs
         return None if any(t for t, _ in costs) else math.ceil(sum(n for _, n in costs))
 
-    @functools.cached_property
+    @cached_property
     def ends_soon(self) -> bool:
         """Whether a thread does nothing that may take any time: loops, and code of users' own."""
         from engine.ir.nodes import callees

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from engine import ad
 from engine.ad.threads.bounds import Bounds
+from engine.cached import cached_property
 from engine.compile.backend import Entry
 from engine.compile.pipeline import Form, Key, Names, Variants
 from engine.compile.threads import Placed, Threads
@@ -68,7 +68,7 @@ class Watched(Variants):
     def bound(self, form: Form) -> bytes:
         return b""  # whoever runs it adds that of the kernel, before the address of what is seen
 
-    @functools.cached_property
+    @cached_property
     def floats_decide(self) -> bool:
         """Whether floats may decide what a thread touches."""
         return any(

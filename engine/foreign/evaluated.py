@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from engine.autograd.reference.differences import (
     working_precision,
 )
 from engine.autograd.reference.noise import Line, fourth_differences
+from engine.cached import cached_property
 from engine.classes import dataclass
 from engine.draws import default_rng
 from engine.foreign.operation import Array, Cotangents, Operation, OperationFailed

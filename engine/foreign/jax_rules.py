@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from engine.cached import cached_property
 from engine.diagnostics import Span
 from engine.draws import default_rng
 from engine.foreign.jax_functions import (

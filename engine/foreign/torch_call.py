@@ -6,12 +6,12 @@ import contextlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from engine.autograd.facts import Change
+from engine.cached import cached_property
 from engine.classes import dataclass
 from engine.diagnostics import EngineError, Span
 from engine.foreign.operation import (

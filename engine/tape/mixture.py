@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
 
+from engine.cached import cached_property
 from engine.classes import dataclass
 from engine.runtime.array import array
 from engine.runtime.storage import Hold

@@ -15,7 +15,7 @@ import pytest
 from tests.invariants import passing_errors
 
 # Not by PYTHONPATH: the target must not see the checkout unless plain `python` would.
-_BOOT = "import sys; sys.path[0] = {!r}; from adtool.cli import main; main()"
+_BOOT = "import sys; sys.path[0] = {!r}; from adtool.__main__ import main; main()"
 
 # The same with a clock that is far ahead a second after the target has made the file: a test of a
 # time limit need not wait for it, nor guess how long a busy machine takes to come so far.
@@ -32,11 +32,11 @@ class Clock:
     def monotonic():
         return time.monotonic() + 1e6 * late()
 
-def wait(process, seconds, wait=session.wait):
-    return wait(process, seconds if late() else min(seconds, 0.1))
+def wait(process, seconds, other=-1, wait=session.wait):
+    return wait(process, seconds if late() else min(seconds, 0.1), other)
 
 session.time, session.wait = Clock, wait
-from adtool.cli import main; main()
+from adtool.__main__ import main; main()
 """
 
 # Variables of whoever runs the tests, which change what the tool prints.

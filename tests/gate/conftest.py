@@ -15,7 +15,7 @@ from tests.gate.machine import Machine
 
 collect_ignore = ["repository"]
 
-_BOOT = "import sys; sys.path[0] = {!r}; from adtool.cli import main; main()"
+_BOOT = "import sys; sys.path[0] = {!r}; from adtool.__main__ import main; main()"
 
 
 @pytest.fixture

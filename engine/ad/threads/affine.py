@@ -10,8 +10,8 @@ the kernel's own integers to be these.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from functools import cached_property
 
+from engine.cached import cached_property
 from engine.classes import dataclass
 
 Symbol = Hashable  # what is the same for all threads

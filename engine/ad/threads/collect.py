@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import field, fields, is_dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -25,6 +24,7 @@ from engine.ad.threads.bounds import Bounds
 from engine.ad.threads.conditions import ALWAYS, LOGIC, NEVER, Condition, compared, joined
 from engine.ad.threads.integers import result
 from engine.ad.threads.light import LIGHT, is_light
+from engine.cached import cached_property
 from engine.classes import dataclass
 from engine.diagnostics import UNKNOWN, Span
 from engine.ir import nodes as n

@@ -7,7 +7,6 @@ precision.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from engine.autograd.function.displaced import POWER, DisplacedFunction
 from engine.autograd.function.recorded_call import RecordedCall
 from engine.autograd.variables.roles import Pair
 from engine.autograd.variables.variable import Part, Variable
+from engine.cached import cached_property
 from engine.classes import dataclass
 from engine.lang.numbers import epsilon, least
 from engine.runtime.array import array

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from engine.autograd.launch.evaluation import EvaluationFailed, Evaluations
 from engine.autograd.reference import differences
 from engine.autograd.reference.differences import Slope
 from engine.autograd.reference.noise import Line
+from engine.cached import cached_property
 
 Array = NDArray[Any]
 

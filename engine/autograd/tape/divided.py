@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import chain
 
 from engine.autograd.comparison.tolerance import Tolerance
@@ -26,6 +25,7 @@ from engine.autograd.tape.check import (
 )
 from engine.autograd.tape.options import Options
 from engine.autograd.tape.whole import WholeCheck
+from engine.cached import cached_property
 from engine.compile.pipeline import Variants
 from engine.ir.nodes import Block, Call, For, Function, While, blocks_of
 from engine.tape.capture import CapturedTape

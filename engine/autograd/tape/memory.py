@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.tape.planes import Block, Planes, block_of
+from engine.cached import cached_property
 from engine.classes import dataclass
 from engine.lang.structs import StructType, value_leaves
 from engine.lang.types import ArrayType

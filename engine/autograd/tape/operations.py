@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from engine.autograd.launch.derived import lifted, plain
 from engine.autograd.launch.evaluation import EvaluationFailed, QuietRuns, plain_accesses
 from engine.autograd.launch.recorded_arguments import as_passed
 from engine.autograd.tape.memory import Gradients, Memories, Memory, Placement, placements
+from engine.cached import cached_property
 from engine.compile.backend import Journal
 from engine.compile.pipeline import Request, Variants
 from engine.diagnostics import EngineError, Span

@@ -7,13 +7,13 @@ multiply thousands of small planes one by one takes longer than its launches.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.cached import cached_property
 from engine.classes import dataclass
 
 Array = NDArray[Any]

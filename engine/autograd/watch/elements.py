@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 
 from engine.ad.threads.collect import Touch
 from engine.autograd.launch.evaluation import Evaluation, EvaluationFailed
 from engine.autograd.launch.recorded_arguments import NotRepeatable, recorded_launch
+from engine.cached import cached_property
 from engine.diagnostics import EngineError
 from engine.runtime.array import array
 from engine.runtime.base import may_meet

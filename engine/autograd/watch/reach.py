@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Literal, TypeAlias
 from weakref import ref
 
 import numpy as np
 
 from engine.autograd.watch.places import WeakPlaces, geometry
+from engine.cached import cached_property
 from engine.classes import dataclass
 from engine.diagnostics import Span
 from engine.diagnostics.site import Site

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine.classes import dataclass
 from engine.compile.cpu.toolchain import Toolchain
-from engine.processes import wait
+from engine.processes import started, wait
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class _Run:
         # A file, not a pipe: nothing blocks, however much the compiler says.
         with open(self.words, "wb") as words:
             try:
-                self.process = subprocess.Popen(
+                self.process = started(
                     job.command,
                     cwd=job.source.parent,
                     stdin=subprocess.DEVNULL,

@@ -14,11 +14,11 @@ import math
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from engine import config
+from engine.cached import cached_property
 from engine.classes import dataclass
 from engine.compile.cpu.pool import thread_count
 from engine.compile.threads import Placed, Threads

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from engine import config
+from engine.cached import cached_property
 from engine.classes import dataclass
 from engine.compile.cache import open_cache
 from engine.diagnostics import CompilerError, Diagnostic
 from engine.hashing import hashed
+from engine.processes import output
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +65,7 @@ class Toolchain:
     levels: tuple[str, ...] = LEVELS
     libraries: tuple[str, ...] = ("-lm",)
 
-    @functools.cached_property
+    @cached_property
     def key(self) -> str:
         """A hash of everything but the source text that the output depends on."""
         parts = (*self.command, self.version, *self.flags, *self.levels, *self.libraries, self.cpu)
@@ -178,13 +180,9 @@ def _version(command: tuple[str, ...]) -> str | Exception:
     import subprocess
 
     try:
-        done = subprocess.run(
-            [*command, "--version"], capture_output=True, text=True, timeout=60, check=True,
-            stdin=subprocess.DEVNULL, errors="replace",
-        )  # fmt: skip
+        words = output([*command, "--version"], 60.0).strip()
     except (OSError, ValueError, subprocess.SubprocessError) as e:
         return e
-    words = done.stdout.strip()
     if key and words:
         with contextlib.suppress(OSError, CompilerError):
             open_cache().note(key, words)
@@ -297,12 +295,7 @@ def _features(lines: Iterable[str]) -> dict[str, str]:
 
 def _sysctl() -> str:
     """What macOS knows of the processor; nothing elsewhere."""
-    import subprocess
-
     try:
-        tried = subprocess.run(
-            ["sysctl", "machdep.cpu", "hw.optional"], capture_output=True, text=True, check=False
-        )
+        return output(["sysctl", "machdep.cpu", "hw.optional"], check=False)
     except OSError:
         return ""
-    return tried.stdout

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 
+from engine.cached import cached_property
 from engine.compile.backend import Journal
 from engine.compile.pipeline import NONE, Variants
 from engine.diagnostics import Diagnostic, TapeError

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
+from engine.cached import cached_property
 from engine.interop.ops.program import Program
 from engine.interop.ops.tensors import (
     array_of,

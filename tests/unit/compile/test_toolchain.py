@@ -86,8 +86,8 @@ def test_what_a_compiler_says_is_kept_until_it_is_replaced(
     no_compiler: Path, forget: Callable[[], None], fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: list[object] = []
-    real = subprocess.run
-    monkeypatch.setattr(subprocess, "run", lambda *a, **k: (runs.append(a), real(*a, **k))[1])
+    real = toolchain.output
+    monkeypatch.setattr(toolchain, "output", lambda *a, **k: (runs.append(a), real(*a, **k))[1])
 
     def version() -> str:
         forget()

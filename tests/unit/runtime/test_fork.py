@@ -1,6 +1,7 @@
 """Processes forked in the middle of anything: they can go on, and find nothing half done."""
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -126,5 +127,124 @@ def test_there_are_no_other_locks(root: Path) -> None:
         for line in path.read_text(encoding="utf-8").splitlines()
         if "Lock()" in line and "import" not in line
     ]
-    outside = [x for x in found if not x.startswith("engine/locks.py")]
+    outside = [x for x in found if not x.startswith(("engine/locks.py", "engine/forks.py"))]
     assert all(x.rstrip().endswith("= Lock()") for x in outside), outside
+
+
+def test_properties_have_no_lock_of_their_own(root: Path) -> None:
+    """Those of `functools` have one for a class, before Python 3.12."""
+    found = [
+        f"{path.relative_to(root)}: {line.strip()}"
+        for path in (root / "engine").rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"functools.*cached_property", line)
+    ]
+    assert all(x.startswith("engine/cached.py") for x in found), found
+
+
+IMPORTS = """
+import os, sys, threading, time, warnings
+warnings.simplefilter("ignore")
+import engine
+
+def forked(name):
+    begun = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        __import__(name)
+        os._exit(0 if sys.modules[name].whole else 3)
+    took = time.monotonic() - begun
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return took, os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+    return took, "hangs"
+
+name = sys.argv[1]
+engine.__path__.append(sys.argv[2])
+sys.path.append(sys.argv[2])
+begun = threading.Event()
+sys.begun = begun
+other = threading.Thread(target=__import__, args=(name,))
+other.start()
+begun.wait()
+print(*forked(name if name in sys.argv[3:] else "fine"))
+other.join()
+"""
+
+
+def imports(folder: Path, name: str, *awaited: str) -> tuple[float, str]:
+    (folder / "slowly.py").write_text(
+        "import sys, time\nsys.begun.set()\ntime.sleep(1.0)\nwhole = True\n"
+    )
+    (folder / "fine.py").write_text("whole = True\n")
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTS, name, str(folder), *awaited],
+        capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    took, code = done.stdout.split()
+    return float(took), code
+
+
+def test_a_fork_waits_for_imports_of_the_engine(tmp_path: Path) -> None:
+    took, code = imports(tmp_path, "engine.slowly", "engine.slowly")
+    assert code == "0" and took > 0.3
+
+
+def test_a_fork_waits_for_nobody_elses_imports(tmp_path: Path) -> None:
+    """A program may run all its life in one."""
+    took, code = imports(tmp_path, "slowly")
+    assert code == "0" and took < 0.9
+
+
+def test_a_fork_waits_for_programs_that_are_being_started() -> None:
+    program = """
+    begun = threading.Event()
+
+    def start():
+        with forks.no_fork:
+            begun.set()
+            time.sleep(0.5)
+            over.append(True)
+
+    over = []
+    other = threading.Thread(target=start)
+    other.start()
+    begun.wait()
+    pid = os.fork()
+    if pid == 0:
+        with forks.no_fork:  # it is free here
+            os._exit(0)
+    print(over, os.waitpid(pid, 0)[1])
+    """
+    text = "import os, threading, time, warnings\nwarnings.simplefilter('ignore')\n"
+    done = subprocess.run(
+        [sys.executable, "-c", text + "from engine import forks\n" + textwrap.dedent(program)],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.split() == ["[True]", "0"], done.stderr
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(k, marks=pytest.mark.sweep) for k in range(1, 7))]
+)
+def test_forks_beside_threads_that_do_everything(seed: int, kernels: Path) -> None:
+    """150 forks for each seed: of ten processes that use the engine for the first time.
+
+    A child that does not end says on standard error where it hangs.
+    """
+    program = str(Path(__file__).with_name("forked.py"))
+    for k in range(10):
+        own = 1000 + 100 * (10 * seed + k)  # not compiled yet
+        done = subprocess.run(
+            [sys.executable, program, str(10 * seed + k), "15", str(own)],
+            capture_output=True, text=True, timeout=170,
+            env={**os.environ, "ENGINE_CACHE_DIR": str(kernels)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == "0 children, 0 launches of threads\n", done.stderr
