@@ -60,9 +60,12 @@ def first_folder(target: Target) -> str | None:
     """The folder that Python looks for the target's modules in first."""
     if getattr(sys.flags, "safe_path", False):
         return None
-    return (
-        os.getcwd() if target.script is None else os.path.dirname(os.path.realpath(target.script))
-    )
+    if target.script is not None:
+        return os.path.dirname(os.path.realpath(target.script))
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return None
 
 
 def join_threads() -> None:

@@ -189,8 +189,17 @@ def test_pythonpath(adtool: Tool) -> None:
         "import warp as wp\n" + KERNEL.format(factor=1.5)
     )
     adtool.env["PYTHONPATH"] = str(adtool.folder / "lib")
-    adtool.command[2] = f"import sys; sys.path.pop(1); {adtool.command[2]}"
     passed(adtool, "--alias", "warp", "script.py")
+
+
+@pytest.mark.parametrize("name", ["email", "secrets", "csv", "json", "subprocess", "rich"])
+def test_python_m_adtool_beside_a_file_of_the_program(adtool: Tool, root: Path, name: str) -> None:
+    """`python -m` looks in the current folder first; what the tool imports is not there."""
+    adtool.script("raise RuntimeError('the file of the program was run')\n", f"{name}.py")
+    adtool.script("import engine as wp\n" + KERNEL.format(factor=1.5), "main.py")
+    adtool.env["PYTHONPATH"] = str(root)
+    adtool.command = [sys.executable, "-m", "adtool"]
+    passed(adtool, "main.py")
 
 
 def test_a_copy_of_the_engine_is_the_engine(adtool: Tool, root: Path) -> None:
