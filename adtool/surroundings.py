@@ -17,6 +17,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
+import engine.draws  # noqa: F401  (before the target can change what NumPy has)
 from adtool.outcome import Outcome
 
 _BUILTINS = builtins.__dict__

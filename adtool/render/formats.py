@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from adtool.report import Report
 from engine.classes import dataclass
+
+if TYPE_CHECKING:
+    from adtool.report import Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from engine.classes import dataclass
-from engine.draws import default_rng
 
 Values = Any  # nested lists or a NumPy array
 
@@ -35,12 +34,12 @@ class Case:
 
 def spread(lo: float, hi: float, n: int = 12, seed: int = 0) -> Any:
     """Values between two bounds, not on any grid."""
-    return default_rng(seed).uniform(lo, hi, n)
+    return np.random.default_rng(seed).uniform(lo, hi, n)
 
 
 def normal(*shape: int, scale: float = 1.0, seed: int = 0) -> Any:
     """Normally distributed values."""
-    return default_rng(seed).normal(size=shape, scale=scale)
+    return np.random.default_rng(seed).normal(size=shape, scale=scale)
 
 
 def elementwise(kind: str, kernels: Sequence[tuple[Callable[..., Any], Values]]) -> list[Case]:

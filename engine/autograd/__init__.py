@@ -15,7 +15,6 @@ mutation      adjoints that are wrong on purpose
 
 from typing import TYPE_CHECKING
 
-from engine import draws  # noqa: F401  (before programs can change what NumPy has)
 from engine.late import late
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import numpy as np
 
 import engine as wp
 from adtool.selftest.case import Arr, Case, normal, spread
-from engine.draws import default_rng
 
 F: Any = wp.array(dtype=float)
 N: Any = wp.array(dtype=int)
@@ -275,7 +274,7 @@ def _case(kernel: Any, kind: str, dim: Any, *arrays: Any) -> Case:
 
 
 _X, _W = Arr(spread(-1.0, 1.0)), Arr(spread(0.5, 1.5, seed=1))
-_INDEX = Arr(default_rng(3).integers(0, 12, 12), "int")
+_INDEX = Arr(np.random.default_rng(3).integers(0, 12, 12), "int")
 _ENDS = Arr(np.arange(11), "int"), Arr(np.arange(1, 12), "int")
 
 CASES: list[Case] = [

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 import engine as wp
-from engine.draws import default_rng
 
 F: Any = wp.array(dtype=float)
 V: Any = wp.array(dtype=wp.vec2)
@@ -55,7 +54,7 @@ def _product_kernel(factor: float) -> Any:
 
 def later_launch(wrong: bool, seed: int) -> list[Any]:
     """In one thread of the fourth launch of a kind, all parts are wrong by one factor."""
-    kernel, r = _product_kernel(1.5 if wrong else 1.0), default_rng(seed)
+    kernel, r = _product_kernel(1.5 if wrong else 1.0), np.random.default_rng(seed)
     tapes = []
     for step in range(4):
         x = r.uniform(0.5, 1.5, 2 * N)
@@ -68,7 +67,7 @@ def later_launch(wrong: bool, seed: int) -> list[Any]:
 
 def one_tape_of_many(wrong: bool, seed: int) -> list[Any]:
     """The ninth tape of twelve takes a branch whose derivative is wrong in all threads."""
-    kernel, r = _product_kernel(0.5 if wrong else 1.0), default_rng(seed)
+    kernel, r = _product_kernel(0.5 if wrong else 1.0), np.random.default_rng(seed)
     tapes = []
     for step in range(12):
         x = r.uniform(0.5, 1.5, N) + (2.0 if step == 8 else 0.0)
@@ -119,7 +118,7 @@ def not_linear(wrong: bool, seed: int) -> list[Any]:
         i = wp.tid()
         out[i] = square(x[i])
 
-    r = default_rng(seed)
+    r = np.random.default_rng(seed)
     return [_tape(squares, N, [_array(r.normal(size=N))], [_array(np.zeros(N))])]
 
 
@@ -148,7 +147,7 @@ def _beside(unstable: Any, power: int) -> Any:
 
 
 def _points(seed: int, special: float | None) -> tuple[Any, Any, Any]:
-    r = default_rng(seed)
+    r = np.random.default_rng(seed)
     x = r.normal(size=(N, 2))
     site = x + 0.5 * r.normal(size=(N, 2))
     site[7] = x[7] if special is None else x[7] + [special, 0.0]
