@@ -112,10 +112,7 @@ class _Overlay:
         data = self.made.get(digest)
         if data is None:
             return self.reader.get(digest, shape, dtype)
-        found = container.as_type(container.unpacked(data), dtype)
-        if found is None or found.shape != tuple(shape) or found.dtype != dtype:
-            raise ArchiveError(f"contents {digest[:16]} are not of the shape {shape}, {dtype}")
-        return found
+        return container.expected(digest, data, shape, dtype)
 
     def raw(self, digest: str) -> bytes:
         found = self.made.get(digest)
