@@ -73,6 +73,8 @@ def main(folder: str, root: str) -> None:
         outcome = _run(job, page, owner, here)
     except KeyboardInterrupt:
         outcome = Outcome("interrupted")
+    except OSError as error:  # of a folder that takes no results: the target's own is told by it
+        outcome = _unwritten(error)
     except Exception:
         outcome = Outcome("internal", "a bug in adtool", detail=traceback.format_exc())
     page.phase(status.END)
@@ -80,13 +82,16 @@ def main(folder: str, root: str) -> None:
     try:
         _write(outcome, here)
     except OSError as error:
-        blame = Outcome(
-            "environment",
-            f"the results cannot be written: {because(error)}",
-            "set TMPDIR to a folder that can be written and has free space",
-        )
         with contextlib.suppress(OSError):  # then the parent sees that there is no outcome
-            _write(blame, here)
+            _write(_unwritten(error), here)
+
+
+def _unwritten(error: OSError) -> Outcome:
+    return Outcome(
+        "environment",
+        f"the results cannot be written: {because(error)}",
+        "set TMPDIR to a folder that can be written and has free space",
+    )
 
 
 def _write(outcome: Outcome, folder: Path) -> None:

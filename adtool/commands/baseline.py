@@ -19,6 +19,7 @@ from adtool.commands.check import check
 from adtool.exits import Exit, ToolError
 from adtool.places import short
 from adtool.report import FAULTS, Report, runs_exit_code
+from adtool.writing import require_place
 
 if TYPE_CHECKING:
     from adtool.accuracy.comparison import Comparison
@@ -91,6 +92,8 @@ def baseline(
 
     project: Project = ctx.meta["adtool.project"]
     path = Path(short(given["baseline"] or str(project.folder / store.NAME)))
+    if action == "write" or adopt:
+        require_place(path)
     format = given["format"].value
     files, stdout = outputs_of(given["output"] or (), format)
     style = Style(

@@ -15,7 +15,7 @@ from adtool.exits import ToolError
 from adtool.job import Target
 from adtool.render.formats import FORMATS, Setting, render
 from adtool.report import Report
-from adtool.writing import spare_sources, write_file
+from adtool.writing import require_place, write_file
 from engine.classes import dataclass
 
 
@@ -100,13 +100,7 @@ class CheckOutput:
         self._reports: list[Report] = []
         self._left: set[int] = set()  # places of those that were not begun
         for output in style.files:
-            path = Path(output.path)
-            spare_sources(path)
-            if path.is_dir():
-                raise ToolError(f"`{path}` cannot be written: it is a folder", "", "environment")
-            if not path.parent.is_dir():
-                raise ToolError(f"`{path}` cannot be written: no folder `{path.parent}`", "",
-                                "environment")  # fmt: skip
+            require_place(Path(output.path))
         for note in notes:
             self._say(f"note: {note}")
 

@@ -17,6 +17,7 @@ from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
 from adtool.places import short
+from adtool.writing import require_place, write_file
 
 if TYPE_CHECKING:
     from adtool.health import Health
@@ -185,8 +186,6 @@ def graph(
             print(*lines, sep="\n", file=sys.stderr)
         sys.stdout.write(data.decode("utf-8"))
         return
-    from adtool.writing import write_file
-
     write_file(data, out)
     many = last.traces.recorded
     operations = trace.listing.records
@@ -244,8 +243,7 @@ def _kind(out: Path | None) -> str:
     kind = out.suffix[1:].lower()
     if kind not in FORMATS:
         raise ToolError(f"cannot draw to `{out}`", "name a .dot, .svg, .png or .pdf file")
-    if not out.parent.is_dir():
-        raise ToolError(f"no directory `{out.parent}` to draw to", "make it first")
+    require_place(out)
     return kind
 
 

@@ -10,11 +10,12 @@ from typing import Annotated
 import typer
 
 from adtool.commands import options as opt
-from adtool.commands.capture import finished, partial_of
+from adtool.commands.capture import finished, require_capture
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
 from adtool.memory import in_words
+from adtool.writing import partial_of
 
 
 def reduce(
@@ -54,6 +55,7 @@ def reduce(
     source = Path(target.name)
     path = out or source.with_suffix(".min.adt")
     plain = no_color or bool(ctx.obj)
+    require_capture(path)
     with partial_of(path) as partial:
         job = Job(
             target, CheckOptions(seed=seed, trust=trust, end_to_end=True),

@@ -83,17 +83,13 @@ def report(
 
 
 def _out(html: Path | None) -> Path:
-    from adtool.writing import spare_sources
+    from adtool.writing import require_place
 
     if html is None:
         raise ToolError("no file to write the page to", "name one: --html report.html")
     if html.suffix.lower() not in (".html", ".htm"):
         raise ToolError(f"cannot write a page to `{html}`", "name a .html file")
-    if not html.parent.is_dir():
-        raise ToolError(f"no directory `{html.parent}` to write to", "make it first")
-    if html.is_dir():
-        raise ToolError(f"`{html}` is a directory", "name a file")
-    spare_sources(html)
+    require_place(html)
     return html
 
 

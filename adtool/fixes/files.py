@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from adtool.exits import ToolError, because
+from adtool.exits import ToolError
+from adtool.writing import unwritable
 from engine.classes import dataclass
 
 _FOREIGN = {"site-packages", "dist-packages"}
@@ -55,16 +56,19 @@ def write(changes: Sequence[Change]) -> None:
     Raises ToolError, with nothing written, where one is not what it was, or cannot be written.
     """
     ready: list[tuple[str, str]] = []
+    file = ""
     try:
         for change in changes:
+            file = change.file
             ready.append(_prepared(change))
         for change, (_, path) in zip(changes, ready, strict=True):
+            file = change.file
             _require_unchanged(change, path)
-        for name, path in ready:
+        for change, (name, path) in zip(changes, ready, strict=True):
+            file = change.file
             os.replace(name, path)
     except OSError as error:
-        raise ToolError(f"a fix cannot be written: {because(error)}", "",
-                        "environment") from None  # fmt: skip
+        raise unwritable(os.path.relpath(file), error) from None
     finally:
         for name, _ in ready:
             with suppress(OSError):
