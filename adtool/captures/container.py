@@ -11,8 +11,8 @@ import io
 import math
 import os
 import re
-import stat
 import struct
+import sys
 import zipfile
 import zlib
 from contextlib import suppress
@@ -20,9 +20,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from adtool.captures.sniff import MAGIC, at_once
-from adtool.exits import ToolError, because
+from adtool.captures.sniff import MAGIC
+from adtool.exits import ToolError, unreadable
 from engine.archive import ArchiveError
+from engine.reading import UnreadableKind, at_once, require_regular
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +39,7 @@ _SOURCE_BYTES = 4 << 20
 _MEMBERS, _PER_MEMBER = 4096, 256  # how many there may be; more in files of as many bytes each
 _RATIO = 64  # how much larger than the file a text may be, above a megabyte
 _SOURCES_RATIO = 16  # the same for all sources together, above a few megabytes
+_MEMBER = b"PK\3\4"  # begins each member, and so the file
 _ENTRY = b"PK\1\2"  # begins each entry of the directory
 _SMALL = 128  # bytes that are not worth compressing
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same run gives the same bytes
@@ -131,8 +133,7 @@ class CaptureReader:
             raise ToolError(f"no capture `{path}`", f"the current directory is {os.getcwd()}"
                             ) from None  # fmt: skip
         except OSError as error:
-            raise ToolError(f"`{path}` cannot be read: {because(error)}", "",
-                            "environment") from None  # fmt: skip
+            raise unreadable(path, error) from None
         try:
             self._size = self._regular()
             self._sources_left = max(2 * _SOURCE_BYTES, _SOURCES_RATIO * self._size)
@@ -215,12 +216,15 @@ class CaptureReader:
     # ---- members
 
     def _regular(self) -> int:
-        about = os.fstat(self._file.fileno())
-        if not stat.S_ISREG(about.st_mode):
-            raise self.damaged("it is no file that adtool has written")
-        return about.st_size
+        try:
+            require_regular(self._file.fileno(), sys.maxsize)
+        except UnreadableKind:
+            raise self.damaged("it is no file that adtool has written") from None
+        return os.fstat(self._file.fileno()).st_size
 
     def _listed(self) -> dict[str, zipfile.ZipInfo]:
+        if self._file.read(len(_MEMBER)) != _MEMBER:  # before all of a large file is read
+            raise self.damaged("it is no capture")
         if _entries(self._file, self._size) > max(_MEMBERS, self._size // _PER_MEMBER):
             raise self.damaged("it has too many members")
         try:

@@ -13,6 +13,7 @@ from pathlib import Path
 from adtool.exits import ToolError
 from adtool.writing import unwritable
 from engine.classes import dataclass
+from engine.reading import read
 
 _FOREIGN = {"site-packages", "dist-packages"}
 
@@ -94,7 +95,7 @@ def _prepared(change: Change) -> tuple[str, str]:
 
 
 def _require_unchanged(change: Change, path: str) -> None:
-    if Path(path).read_bytes() != change.before:
+    if read(path) != change.before:
         raise ToolError(
             f"`{os.path.relpath(path)}` was changed while it was checked: nothing is written",
             "run it again", "environment",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import linecache
-
 from engine.diagnostics.diagnostic import Diagnostic
 from engine.diagnostics.span import Span
+from engine.reading import getline
 
 
 def snippet(span: Span, line: str = "") -> str:
@@ -13,7 +12,7 @@ def snippet(span: Span, line: str = "") -> str:
 
     line: the text, where it is known better than from the file.
     """
-    text = (line or linecache.getline(span.file, span.line)).rstrip("\n")
+    text = (line or getline(span.file, span.line)).rstrip("\n")
     if not text:
         return ""
     shown = text.expandtabs(4)
