@@ -43,6 +43,7 @@ from adtool.target import TargetError, join_threads, run_target
 from engine.alias import install
 from engine.archive import ArchiveError
 from engine.autograd import Derivative, Enough, Mover, Share, Witness
+from engine.characters import clean
 from engine.diagnostics import Diagnostic
 from engine.foreign import Watched, watching
 
@@ -346,7 +347,7 @@ def _end_fork(error: BaseException | None) -> NoReturn:
     if error is None:
         sys.exit(0)
     if not isinstance(error, SystemExit):
-        sys.stderr.write(text_of(error))
+        sys.stderr.write(clean(text_of(error)))
         sys.exit(1)
     raise error
 

@@ -15,6 +15,7 @@ from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
 from adtool.memory import in_words
 from adtool.places import here
+from adtool.saying import say
 from adtool.writing import name_as, partial_of, require_place, unwritable
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def capture(
         finished(session, partial, path)
     tapes, launches = len(session.recorded), sum(session.recorded)
     size = path.stat().st_size
-    print(f"{tapes} tape{'s' * (tapes != 1)}, {launches} launch{'es' * (launches != 1)}: "
+    say(f"{tapes} tape{'s' * (tapes != 1)}, {launches} launch{'es' * (launches != 1)}: "
           f"captured to {path}, {in_words(size)}")  # fmt: skip
 
 

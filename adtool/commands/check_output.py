@@ -15,6 +15,7 @@ from adtool.exits import ToolError
 from adtool.job import Target
 from adtool.render.formats import FORMATS, Setting, render
 from adtool.report import Report
+from adtool.saying import say
 from adtool.writing import require_place, write_file
 from engine.classes import dataclass
 
@@ -110,7 +111,7 @@ class CheckOutput:
             self._say(f"{number} of {self._count}: {target.name}")
 
     def _say(self, line: str) -> None:
-        print(line, file=sys.stdout if self.style.text else sys.stderr, flush=True)
+        say(line, file=sys.stdout if self.style.text else sys.stderr)
 
     def add(self, report: Report) -> None:
         """Takes the report of the target that was begun last."""
@@ -158,7 +159,7 @@ class CheckOutput:
                         text.print_summary(report, self._console(sys.stdout))
             for o in style.files:
                 which = "report" if o.format == style.format else f"{o.format} report"
-                print(f"{which} written to {o.path}", flush=True)
+                say(f"{which} written to {o.path}")
         if style.annotations:
             step.tell(style.format, style.data_on_stdout, self._rendered)
 

@@ -17,6 +17,7 @@ from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
 from adtool.places import short
+from adtool.saying import say
 from adtool.writing import require_place, write_file
 
 if TYPE_CHECKING:
@@ -183,17 +184,17 @@ def graph(
         lines.append(f"not in the picture: {f.code} {f.name}{place}")
     if out is None:
         if failing:  # standard output is the picture
-            print(*lines, sep="\n", file=sys.stderr)
+            say(*lines, file=sys.stderr)
         sys.stdout.write(data.decode("utf-8"))
         return
     write_file(data, out)
     many = last.traces.recorded
     operations = trace.listing.records
-    print(f"tape {trace.tape} of {many} ({last.script}): {_count(operations, 'operation')}, "
+    say(f"tape {trace.tape} of {many} ({last.script}): {_count(operations, 'operation')}, "
           f"{_count(len(trace.listing.arrays), 'array')}")  # fmt: skip
     for line in (*found.notes, *lines):
-        print(f"  {line}")
-    print(f"drawn to {out}")
+        say(f"  {line}")
+    say(f"drawn to {out}")
 
 
 def captured(

@@ -15,6 +15,7 @@ from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
 from adtool.gates import Gate, gate_of
+from adtool.saying import say
 
 if TYPE_CHECKING:
     from adtool.page.data import PageData
@@ -78,7 +79,7 @@ def report(
         given = gate_of(gate)
         data, code = _checked(one_target("report", words, module), options, timeout, given, plain)
     write_file(render_html(data).encode("utf-8"), out)
-    print(f"page written to {out}")
+    say(f"page written to {out}")
     raise typer.Exit(code)
 
 

@@ -14,8 +14,8 @@ import adtool
 
 FILES = sorted(Path(str(adtool.__file__)).parent.rglob("*.py"))
 DOORS = (
-    "engine", "engine.alias", "engine.archive", "engine.autograd", "engine.classes",
-    "engine.diagnostics", "engine.foreign", "engine.processes", "engine.reading",
+    "engine", "engine.alias", "engine.archive", "engine.autograd", "engine.characters",
+    "engine.classes", "engine.diagnostics", "engine.foreign", "engine.processes", "engine.reading",
 )  # fmt: skip
 
 
