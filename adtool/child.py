@@ -8,7 +8,6 @@ import gc
 import os
 import signal
 import sys
-import sysconfig
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -36,6 +35,7 @@ from adtool.job import Columns, JacobianOptions, Job, ListingOptions, Running
 from adtool.matrices import MatrixGallery
 from adtool.outcome import Outcome, folded
 from adtool.program_modules import ProgramModules, Restart
+from adtool.raised import is_normal, kind_of, place_of, shown, text_of
 from adtool.report import Problem
 from adtool.reruns import SHORT
 from adtool.sharing import MOST
@@ -45,14 +45,14 @@ from adtool.target import TargetError, first_folder, join_threads, run_target
 from engine.alias import install
 from engine.archive import ArchiveError
 from engine.autograd import Derivative, Enough, Mover, Share, Witness
+from engine.characters import clean
+from engine.diagnostics import Diagnostic
 from engine.foreign import Watched, watching
 
 if TYPE_CHECKING:
     from engine import CapturedTape
     from engine.autograd import PassLog
     from engine.diagnostics import Site
-
-_OWN = tuple(os.path.join(os.path.dirname(str(m.__file__)), "") for m in (codec, engine))
 
 OLD = 100  # collections of younger garbage before one of the oldest
 
@@ -91,6 +91,8 @@ def main(
         os.execve(sys.executable, [*sys.orig_argv, restart.choice], begin[1])
     except KeyboardInterrupt:
         outcome = Outcome("interrupted")
+    except OSError as error:  # of a folder that takes no results: the target's own is told by it
+        outcome = _unwritten(error)
     except Exception:
         outcome = around.blame() or Outcome(
             "internal", "a bug in adtool", detail=traceback.format_exc()
@@ -100,13 +102,16 @@ def main(
     try:
         _write(outcome, here)
     except OSError as error:
-        blame = Outcome(
-            "environment",
-            f"the results cannot be written: {because(error)}",
-            "set TMPDIR to a folder that can be written and has free space",
-        )
         with contextlib.suppress(OSError):  # then the parent sees that there is no outcome
-            _write(blame, here)
+            _write(_unwritten(error), here)
+
+
+def _unwritten(error: OSError) -> Outcome:
+    return Outcome(
+        "environment",
+        f"the results cannot be written: {because(error)}",
+        "set TMPDIR to a folder that can be written and has free space",
+    )
 
 
 def _current_folder() -> str:
@@ -176,7 +181,7 @@ def _run(
             pass
         except BaseException as raised:
             error = raised
-        if isinstance(error, SystemExit) and error.code in (None, 0):
+        if isinstance(error, SystemExit) and is_normal(error):
             error = None
             join_threads()
     seconds = time.monotonic() - start
@@ -253,7 +258,7 @@ def _run_plainly(
                 run_target(job.target)
         except BaseException as raised:
             error = raised
-        if isinstance(error, SystemExit) and error.code in (None, 0):
+        if isinstance(error, SystemExit) and is_normal(error):
             error = None
             join_threads()
     if os.getpid() != owner:
@@ -380,7 +385,7 @@ def _end_fork(error: BaseException | None) -> NoReturn:
     if error is None:
         sys.exit(0)
     if not isinstance(error, SystemExit):
-        sys.stderr.write(_user_traceback(error))
+        sys.stderr.write(clean(text_of(error)))
         sys.exit(1)
     raise error
 
@@ -390,17 +395,24 @@ def _failed(error: BaseException, modules: ProgramModules) -> Outcome:
         return _exited(error)
     if isinstance(error, TargetError):
         return _not_started(error)
-    if isinstance(error, engine.EngineError):
-        return refused(error, f"the engine refused what the script does{_place(error)}")
+    if isinstance(error, engine.EngineError) and _is_ours(error):
+        return refused(error, f"the engine refused what the script does{place_of(error)}")
     help = modules.explained(error) or "the script must first run to its end by plain `python`"
-    if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == WARP:
+    missing = shown(getattr(error, "name", "")).strip("'")
+    if isinstance(error, ModuleNotFoundError) and missing.partition(".")[0] == WARP:
         help = f"--alias {WARP} gives it the engine in place of Warp"
     return Outcome(
         "raised",
-        f"the script raised {type(error).__name__}{_place(error)}",
+        f"the script raised {kind_of(error)}{place_of(error)}",
         help,
-        _user_traceback(error),
+        text_of(error),
     )
+
+
+def _is_ours(error: engine.EngineError) -> bool:
+    """Whether the engine made an error: a program may raise it with anything in it."""
+    found = getattr(error, "diagnostics", None)
+    return isinstance(found, tuple) and all(isinstance(d, Diagnostic) for d in found)
 
 
 def _use_device(name: str | None) -> None:
@@ -435,7 +447,7 @@ def _check(
 def _exited(error: SystemExit) -> Outcome:
     return Outcome(
         "exited",
-        f"the script ended by sys.exit({error.code!r}){_place(error)}",
+        f"the script ended by sys.exit({shown(error.code)}){place_of(error)}",
         "gradients are checked after a normal end: let the script end with status 0",
     )
 
@@ -453,35 +465,3 @@ def _not_started(error: TargetError) -> Outcome:
             found = replace(found, line=line, column=column, end_line=last, end_column=end)
         problems = (found,)
     return Outcome("target", error.message, error.help, problems=problems)
-
-
-def _user_traceback(error: BaseException) -> str:
-    lines = traceback.TracebackException.from_exception(error)
-    _strip(lines, set())
-    return "".join(lines.format())
-
-
-def _strip(lines: traceback.TracebackException, seen: set[int]) -> None:
-    """Removes the frames that are not the user's, also in causes, contexts and groups."""
-    if id(lines) in seen:
-        return
-    seen.add(id(lines))
-    kept = [f for f in lines.stack if not _internal_file(f.filename)]
-    lines.stack = traceback.StackSummary.from_list(kept)
-    others = [lines.__cause__, lines.__context__, *(getattr(lines, "exceptions", None) or ())]
-    for other in others:
-        if other is not None:
-            _strip(other, seen)
-
-
-def _internal_file(name: str) -> bool:
-    return name.startswith(_OWN) or name.startswith("<frozen ")
-
-
-def _place(error: BaseException) -> str:
-    """Where the innermost frame of the user's own code is, to be put behind a message."""
-    trace = traceback.extract_tb(error.__traceback__)
-    frames = [f for f in trace if not _internal_file(f.filename)]
-    libraries = tuple({os.path.join(p, "") for p in sysconfig.get_paths().values()})
-    own = [f for f in frames if not f.filename.startswith(libraries)] or frames
-    return f" at {own[-1].filename}:{own[-1].lineno}" if own else ""

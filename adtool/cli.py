@@ -18,6 +18,7 @@ from adtool import __version__, configuration, streams, usage
 from adtool.commands.plain_values import PlainCommand, PlainGroup
 from adtool.commands.targets import ActionCommand, LookCommand, LookKernelCommand, TargetCommand
 from adtool.exits import Exit, ToolError, because
+from adtool.saying import say
 
 # The commands, in the order of the help: files of `adtool/commands`.
 _COMMANDS: dict[str, type[TyperCommand]] = {
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"adtool {__version__}")
+        say(f"adtool {__version__}")
         raise typer.Exit
 
 
@@ -137,7 +138,9 @@ def _run(args: list[str] | None) -> int:
     except Exception:
         import traceback
 
-        _say(traceback.format_exc().rstrip(), "error: this is a bug in adtool; please report it")
+        _say(
+            *traceback.format_exc().splitlines(), "error: this is a bug in adtool; please report it"
+        )
     return int(Exit.FAILURE)
 
 
@@ -162,6 +165,4 @@ def _written() -> bool:
 
 def _say(*lines: str) -> None:
     with suppress(OSError):
-        for line in lines:
-            if line:
-                print(line, file=sys.stderr)
+        say(*filter(None, lines), file=sys.stderr)

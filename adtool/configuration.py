@@ -19,6 +19,7 @@ from adtool.globs import fits
 from adtool.permissions import Permission, permission, require_inside
 from adtool.render.formats import file_of
 from engine.classes import dataclass
+from engine.reading import read
 
 NAME = "pyproject.toml"
 OVERRIDES = "overrides"
@@ -192,7 +193,7 @@ def is_set(folder: Path) -> bool:
     if path is None:
         return False
     try:
-        return b"adtool" in path.read_bytes()
+        return b"adtool" in read(path)
     except OSError:
         return True  # what is wrong is told by who reads them
 
@@ -208,7 +209,7 @@ def nearest(folder: Path) -> Path | None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_bytes()
+        text = read(path)
     except OSError as error:
         raise ToolError(f"{path} cannot be read: {because(error)}") from None
     try:

@@ -30,3 +30,9 @@ def because(error: OSError) -> str:
     """What the system says, and about which file."""
     text = error.strerror or str(error) or type(error).__name__
     return f"{text}: {error.filename}" if error.filename else text
+
+
+def unreadable(path: object, error: OSError) -> ToolError:
+    """The error that a file cannot be read."""
+    why = error.strerror or str(error) or type(error).__name__
+    return ToolError(f"`{path}` cannot be read: {why}", "", "environment")

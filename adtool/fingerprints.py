@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import linecache
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -12,6 +11,7 @@ from dataclasses import replace
 from adtool.places import short
 from adtool.report import Finding
 from adtool.sources import tree_of
+from engine.reading import getline
 
 _LINES = 5  # of a finding's source, that are kept
 _DIGITS = 16
@@ -57,5 +57,5 @@ def _source(f: Finding) -> tuple[str, ...]:
     if f.file is None or not f.line:
         return ()
     last = min(max(f.line, f.end_line or f.line), f.line + _LINES - 1)
-    lines = [linecache.getline(f.file, n) for n in range(f.line, last + 1)]
+    lines = [getline(f.file, n) for n in range(f.line, last + 1)]
     return tuple(x.rstrip("\r\n") for x in lines) if lines[0] else ()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 
 from engine.classes import dataclass
+from engine.reading import read
 
 _LOADERS = ("import_module", "__import__", "run_module", "import_string")
 
@@ -105,9 +106,9 @@ class _Name:
 def _names(path: str) -> tuple[_Name, ...] | None:
     """All that a file imports, wherever in it; None where it is no Python that can be read."""
     try:
-        with open(path, "rb") as file, warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes in other people's strings
-            tree = ast.parse(file.read())
+            tree = ast.parse(read(path))
     except FileNotFoundError:
         return ()  # removed: it leads nowhere any more
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from adtool import codec
 from adtool.captures.container import CaptureReader
 from adtool.captures.run import Run, complete, head_of
-from adtool.captures.sniff import at_once
 from adtool.exits import ToolError
 from adtool.job import Keep
 from adtool.keeping import FOLDER, NAME
 from adtool.report import Finding
 from engine.classes import dataclass
 from engine.private import Untrusted, opened, own_folder
+from engine.reading import at_once
 
 if TYPE_CHECKING:
     from adtool.report import Report

@@ -5,18 +5,16 @@ Nothing else of the program changes: names, places and the search for modules st
 
 from __future__ import annotations
 
-import codecs
 import importlib.machinery
-import io
 import linecache
 import os
-import tokenize
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TextIO
+from typing import Any
 
 from engine.classes import dataclass
+from engine.reading import decoded, read
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +44,10 @@ def content(path: str) -> bytes | None:
     return known.get(os.path.realpath(path)) if known else None
 
 
-def opened(path: str) -> TextIO:
-    """A Python file as text, as `tokenize.open` gives it."""
+def lines(path: str) -> list[str]:
+    """The lines of a Python file. Raises OSError, SyntaxError, UnicodeDecodeError."""
     data = content(path)
-    return tokenize.open(path) if data is None else io.StringIO(_text(data))
+    return decoded(read(path) if data is None else data)
 
 
 @contextmanager
@@ -99,15 +97,6 @@ def install(files: Sequence[Overlaid]) -> None:
 
 
 def _tell(name: str, data: bytes) -> None:
-    text = _text(data)
+    kept = [line if line.endswith("\n") else line + "\n" for line in decoded(data)]
     # Without a time, which would have it compared with the file.
-    lines = [line + "\n" for line in text.removesuffix("\n").split("\n")]
-    linecache.cache[name] = (len(data), None, lines, name)
-
-
-def _text(data: bytes) -> str:
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    text = data.removeprefix(codecs.BOM_UTF8).decode(
-        "utf-8" if encoding == "utf-8-sig" else encoding
-    )
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    linecache.cache[name] = (len(data), None, kept, name)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-import linecache
 from functools import lru_cache
+
+from engine.reading import getlines
 
 WARP = "warp"
 # Modules that programs import the engine as: by its own name, or by an alias.
@@ -16,7 +17,7 @@ def tree_of(file: str) -> ast.Module:
 
     Of all who ask: not to be changed.
     """
-    return _parsed("".join(linecache.getlines(file)))
+    return _parsed("".join(getlines(file)))
 
 
 def imports_warp(file: str) -> bool:

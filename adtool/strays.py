@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from adtool.job import Target
+from engine.reading import read
 
 # Libraries that make options of the names of parameters, fields or settings.
 _BY_PARAMETER = re.compile(
@@ -51,5 +52,5 @@ def _texts(target: Target) -> Iterator[str]:
     files = {str(getattr(m, "__file__", None) or "") for m in list(sys.modules.values())}
     users = {f for f in files if f.endswith(".py") and not f.startswith(libraries)}
     for name in sorted(users | ({target.script} if target.script else set())):
-        with suppress(OSError), open(name, "rb") as file:
-            yield file.read(_SIZE).decode("utf-8", "replace")
+        with suppress(OSError):
+            yield read(name)[:_SIZE].decode("utf-8", "replace")

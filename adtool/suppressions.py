@@ -86,22 +86,21 @@ def suppressed(found: Sequence[Finding], session: Session, choice: Choice) -> li
 
 def comments_of(file: str) -> Iterator[Comment]:
     """The comments of a Python file; none where it cannot be read."""
-    lines = told(file)
     try:
-        with overlay.opened(file) if lines is None else io.StringIO("".join(lines)) as opened:
-            text = opened.read()
-            if "adtool" not in text:  # most programs, in which nothing need be looked for
-                return
-            known = _known()
-            for token in tokenize.generate_tokens(io.StringIO(text).readline):
-                if token.type != tokenize.COMMENT:
-                    continue
-                for match in _COMMENT.finditer(token.string):
-                    words = [w.strip() for w in (match[1] or "").split(",")]
-                    line, at = token.start
-                    first, last = at + match.start() + 1, at + match.end() + 1
-                    names = tuple(known.get(w.upper(), w) for w in words if w)
-                    yield Comment(file, line, first, last, names)
+        lines = told(file)
+        text = "".join(overlay.lines(file) if lines is None else lines)
+        if "adtool" not in text:  # most programs, in which nothing need be looked for
+            return
+        known = _known()
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type != tokenize.COMMENT:
+                continue
+            for match in _COMMENT.finditer(token.string):
+                words = [w.strip() for w in (match[1] or "").split(",")]
+                line, at = token.start
+                first, last = at + match.start() + 1, at + match.end() + 1
+                names = tuple(known.get(w.upper(), w) for w in words if w)
+                yield Comment(file, line, first, last, names)
     except (OSError, SyntaxError, ValueError, tokenize.TokenError):
         return
 

@@ -11,11 +11,11 @@ import sys
 import threading
 import tokenize
 import types
-from pathlib import Path
 from typing import Any
 
 from adtool import overlay
 from adtool.job import Target
+from engine.reading import read
 
 # As they are before the target: it may put others in their place.
 _threads, _this_thread = threading.enumerate, threading.current_thread
@@ -84,11 +84,7 @@ def join_threads() -> None:
 
 def _load_script(script: str) -> tuple[types.CodeType, dict[str, Any]]:
     path = os.path.abspath(script)
-    try:
-        with io.open_code(path) as file:
-            text = overlay.content(path) or file.read()
-    except OSError as error:
-        raise TargetError(f"cannot read `{script}`: {error.strerror}") from None
+    text = _text(path, script)
     loader = importlib.machinery.SourceFileLoader("__main__", path)
     values = {"__file__": path, "__loader__": loader, "__package__": None, "__cached__": None}
     return _compile(text, path, script), values
@@ -108,7 +104,7 @@ def _load_module(name: str) -> tuple[types.CodeType, dict[str, Any]]:
     path = spec.origin
     if get_source is None or path is None or not spec.has_location:
         raise TargetError(f"module `{name}` has no Python source")
-    code = _compile(overlay.content(path) or Path(path).read_bytes(), path, name)
+    code = _compile(_text(path, name), path, name)
     return code, {
         "__file__": path,
         "__loader__": spec.loader,
@@ -116,6 +112,13 @@ def _load_module(name: str) -> tuple[types.CodeType, dict[str, Any]]:
         "__cached__": spec.cached,
         "__spec__": spec,
     }
+
+
+def _text(path: str, name: str) -> bytes:
+    try:
+        return overlay.content(path) or read(path)
+    except OSError as error:
+        raise TargetError(f"cannot read `{name}`: {error.strerror}") from None
 
 
 def _find(name: str) -> importlib.machinery.ModuleSpec:

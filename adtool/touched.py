@@ -11,6 +11,7 @@ from adtool import configuration
 from adtool.imports import Imports
 from adtool.job import Target
 from adtool.repository import Changes, changes_since
+from engine.reading import read
 
 
 def touched(
@@ -111,7 +112,7 @@ def _settings_changed(changes: Changes, folder: Path) -> bool:
         if not changes.inside(str(path)):
             return False
         if changes.has(str(path)):
-            now = path.read_bytes() if path.is_file() else b""
+            now = read(path) if path.is_file() else b""
             before = changes.before(os.path.realpath(path)) or b""
             try:
                 if configuration.table_in(now) != configuration.table_in(before):

@@ -9,6 +9,8 @@ from typing import Any
 
 import typer
 
+from adtool.saying import say
+
 # The base of all errors of usage; newer versions of typer bring a `click` of their own.
 ClickException: type[Exception] = next(
     c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException"
@@ -52,9 +54,9 @@ def wants_json(args: Sequence[str]) -> bool:
 def tell(kind: str, message: str, help: str, json: bool) -> None:
     """Says on standard error what is wrong; with json=True, on standard output, too."""
     with suppress(OSError):
-        print(f"error: {message}", file=sys.stderr)
+        say(f"error: {message}", file=sys.stderr)
         if help:
-            print(f"help: {help}", file=sys.stderr)
+            say(f"help: {help}", file=sys.stderr)
     if json:
         from adtool import __version__
         from adtool.report import Failure, failed_report, to_json

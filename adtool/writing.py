@@ -1,20 +1,25 @@
-"""Files that the user asked for."""
+"""Files that the user asked for: whole under their name, or not there, come what may."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from adtool import temporary
-from adtool.captures.sniff import at_once
 from adtool.exits import ToolError, because
 from adtool.render.formats import HEAD, is_report
+from engine.reading import at_once
+
+_SOURCES = (".py", ".pyi", ".pyw")
 
 
 def spare_sources(path: Path) -> None:
     """Raises ToolError where a report would take the place of a Python file."""
-    if path.suffix in (".py", ".pyi", ".pyw") and path.exists():
+    if path.suffix in _SOURCES and path.exists():
         raise ToolError(f"`{path}` is a Python file that is there: a report would overwrite it",
                         "name another file")  # fmt: skip
 
@@ -36,6 +41,41 @@ def spare_others(path: Path) -> None:
         )
 
 
+def unwritable(path: Path | str, error: OSError | str) -> ToolError:
+    """The error that says so. Of a system's error only the words: it may name a partial file."""
+    why = error if isinstance(error, str) else error.strerror or type(error).__name__
+    if isinstance(error, OSError) and error.errno == errno.ENXIO:
+        why = "no program reads it"
+    return ToolError(f"`{path}` cannot be written: {why}", "", "environment")
+
+
+def require_place(path: Path) -> None:
+    """Raises ToolError where it is plain that a file cannot be written, before work is done."""
+    spare_sources(path)
+    if path.is_dir():
+        raise unwritable(path, "it is a folder")
+    if not path.parent.is_dir():
+        raise unwritable(path, f"there is no folder `{path.parent}`")
+
+
+@contextmanager
+def partial_of(path: Path) -> Iterator[str]:
+    """A file beside the one that is to be written, for `name_as`; it is gone after the block.
+
+    Raises ToolError where there can be none.
+    """
+    name = ""
+    try:
+        descriptor, name = temporary.file(path.parent.absolute(), ".adtool-")
+        os.close(descriptor)
+    except OSError as error:
+        raise unwritable(path, error) from None
+    try:
+        yield name
+    finally:
+        temporary.remove(name)
+
+
 def name_as(partial: str, path: Path) -> None:
     """Gives a file that is whole its name, and the usual rights. Raises OSError."""
     mask = os.umask(0)
@@ -47,19 +87,25 @@ def name_as(partial: str, path: Path) -> None:
 def write_file(data: bytes, path: Path) -> None:
     """Writes the file in one step, so that no half of it is ever seen.
 
-    Raises ToolError where it cannot be written.
+    A device is written to, and a pipe that some program reads. Raises ToolError where it cannot
+    be written.
     """
     try:
-        if path.exists() and not path.is_file():  # a pipe or a device
-            path.write_bytes(data)
+        if path.exists() and not path.is_file():
+            _write_into(path, data)
             return
-        descriptor, name = temporary.file(path.parent, ".adtool-")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
+        with partial_of(path) as partial:
+            with open(partial, "wb") as file:
                 file.write(data)
-            name_as(name, path)
-        finally:
-            temporary.remove(name)
+            name_as(partial, path)
     except OSError as error:
-        raise ToolError(f"`{path}` cannot be written: {because(error)}", "",
-                        "environment") from None  # fmt: skip
+        raise unwritable(path, error) from None
+
+
+def _write_into(path: Path, data: bytes) -> None:
+    """Writes to what is no file. A pipe that nobody reads would be waited for."""
+    descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "wb") as file:
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            os.set_blocking(descriptor, True)
+        file.write(data)

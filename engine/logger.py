@@ -7,6 +7,7 @@ import warnings
 from typing import Protocol, runtime_checkable
 
 from engine import config
+from engine.characters import clean
 
 LOG_DEBUG = 10
 LOG_INFO = 20
@@ -73,7 +74,7 @@ def set_logger(logger: Logger | None) -> None:
 def log_info(message: str) -> None:
     """Gives a message of the level of information."""
     if config.log_level <= LOG_INFO:
-        _logger.info(message)
+        _logger.info(clean(message))
 
 
 def log_warning(
@@ -85,6 +86,7 @@ def log_warning(
     """
     if config.log_level > LOG_WARNING:
         return
+    message = clean(message)
     if at is not None and isinstance(_logger, _Streams):
         warnings.warn_explicit(message, category, *at)
     else:

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from adtool.accuracy.entries import Baseline, Entry, Known, rank, size
-from adtool.exits import ToolError, because
+from adtool.exits import ToolError, unreadable
 from adtool.report import Severity, Verdict
 from adtool.writing import spare_sources, write_file
+from engine.reading import at_once, require_regular
 
 NAME = "adtool-baseline.jsonl"
 VERSION = 1
@@ -47,13 +48,8 @@ def read(path: Path) -> Baseline:
     entries: dict[Any, Entry] = {}
     known: dict[Any, Known] = {}
     try:
-        if path.exists() and not path.is_file():
-            raise ToolError(f"`{path}` is no file", "name a file")
-        if path.stat().st_size > _BYTES:
-            raise ToolError(
-                f"`{path}` is too large for a baseline", f"the limit is {_BYTES:,} bytes"
-            )
-        with path.open("rb") as file:
+        with open(path, "rb", opener=at_once) as file:
+            require_regular(file.fileno(), _BYTES)
             for number, line in enumerate(_lines(file), 1):
                 try:
                     found = _read(line, number == 1)
@@ -68,8 +64,7 @@ def read(path: Path) -> Baseline:
     except FileNotFoundError:
         raise ToolError(f"there is no baseline `{path}`", _WRITE) from None
     except OSError as error:
-        raise ToolError(f"`{path}` cannot be read: {because(error)}", "",
-                        "environment") from None  # fmt: skip
+        raise unreadable(path, error) from None
     return Baseline(_sorted(entries.values()), _sorted(known.values()))
 
 

@@ -6,12 +6,12 @@ objects, and both are looked at before they are used.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import math
 import os
 import re
-import stat
 import struct
 import zipfile
 import zlib
@@ -20,9 +20,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from adtool.captures.sniff import MAGIC, at_once
-from adtool.exits import ToolError, because
+from adtool.captures.sniff import MAGIC
+from adtool.exits import ToolError, unreadable
 from engine.archive import ArchiveError
+from engine.reading import UnreadableKind, at_once, require_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,11 +42,19 @@ _SOURCE_BYTES = 4 << 20
 _MEMBERS, _PER_MEMBER = 4096, 256  # how many there may be; more in files of as many bytes each
 _RATIO = 64  # how much larger than the file a text may be, above a megabyte
 _SOURCES_RATIO = 16  # the same for all sources together, above a few megabytes
+_MEMBER = b"PK\3\4"  # begins each member, and so the file
 _ENTRY = b"PK\1\2"  # begins each entry of the directory
 _SMALL = 128  # bytes that are not worth compressing
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same run gives the same bytes
 _ARRAY = re.compile(rf"{ARRAYS}[0-9a-f]{{64}}\.npy")
 _SOURCE = re.compile(rf"{SOURCES}[0-9]{{1,6}}\.txt")
+# The head of an array: type and shape, in the words of `numpy.lib.format`.
+_NPY = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '([<>|][biuf][0-9]{1,2})', 'fortran_order': False, "
+    rb"'shape': \(((?:[0-9]{1,19}, ?){0,64}(?:[0-9]{1,19})?)\), \} *\n",
+    re.DOTALL,
+)
+_DIMENSIONS, _LARGEST = 32, 1 << 62  # what every NumPy has; bytes
 _TEXTS = (MAGIC, HEAD, TAPES, REPORT, TRACES, FAULTS)
 
 
@@ -130,8 +139,7 @@ class CaptureReader:
             raise ToolError(f"no capture `{path}`", f"the current directory is {os.getcwd()}"
                             ) from None  # fmt: skip
         except OSError as error:
-            raise ToolError(f"`{path}` cannot be read: {because(error)}", "",
-                            "environment") from None  # fmt: skip
+            raise unreadable(path, error) from None
         try:
             self._size = self._regular()
             self._sources_left = max(2 * _SOURCE_BYTES, _SOURCES_RATIO * self._size)
@@ -193,40 +201,41 @@ class CaptureReader:
     def get(self, digest: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """An array by its digest. Raises ArchiveError where it is not what is expected."""
         count = math.prod(map(int, shape)) * dtype.itemsize
-        found = as_type(unpacked(self.raw(digest, count)), dtype)
-        if found is None or found.shape != tuple(shape) or found.dtype != dtype:
-            raise ArchiveError(f"contents {digest[:16]} are not of the shape {shape}, {dtype}")
-        return found
+        return expected(digest, self.raw(digest, count), shape, dtype)
 
     def raw(self, digest: str, size: int | None = None) -> bytes:
         """An array as it is packed. size: of its numbers, in bytes. Raises ArchiveError."""
-        name = f"{ARRAYS}{digest}.npy"
+        name = _member(digest)
         info = self._members.get(name)
         if info is None:
-            raise ArchiveError(f"there are no contents {digest[:16]!r}")
+            raise ArchiveError(f"it has no {_member(digest[:64])!r}")
         if size is not None and not 0 <= info.file_size - size <= 1024:
-            raise ArchiveError(f"contents {digest[:16]} are of another shape")
+            raise ArchiveError(f"its {name} is of another shape")
         try:
             data = self._read(name, info.file_size)
         except DamagedCapture as error:
             raise ArchiveError(error.why) from None
         if hashlib.sha256(data).hexdigest() != digest:
-            raise ArchiveError(f"contents {digest[:16]} are damaged")
+            raise ArchiveError(f"its {name} is damaged")
         return data
 
     # ---- members
 
     def _regular(self) -> int:
-        about = os.fstat(self._file.fileno())
-        if not stat.S_ISREG(about.st_mode):
-            raise self.damaged("it is no file that adtool has written")
-        if about.st_size > _FILE_BYTES:
-            raise self.damaged(f"it is larger than {_FILE_BYTES >> 30} GiB")
-        return about.st_size
+        try:
+            require_regular(self._file.fileno(), _FILE_BYTES)
+        except UnreadableKind as error:
+            large = error.errno == errno.EFBIG
+            raise self.damaged(
+                f"it is larger than {_FILE_BYTES >> 30} GiB"
+                if large
+                else "it is no file that adtool has written"
+            ) from None
+        return os.fstat(self._file.fileno()).st_size
 
     def _listed(self) -> dict[str, zipfile.ZipInfo]:
-        if not zipfile.is_zipfile(self._file):
-            raise self.damaged("it is no capture (File is not a zip file)")
+        if self._file.read(len(_MEMBER)) != _MEMBER:  # before all of a large file is read
+            raise self.damaged("it is no capture")
         if _entries(self._file, self._size) > max(_MEMBERS, self._size // _PER_MEMBER):
             raise self.damaged("it has too many members")
         try:
@@ -268,6 +277,10 @@ class CaptureReader:
         return data
 
 
+def _member(digest: str) -> str:
+    return f"{ARRAYS}{digest}.npy"
+
+
 def _words(error: BaseException) -> str:
     return (str(error) or type(error).__name__)[:120]
 
@@ -296,27 +309,39 @@ def packed(values: np.ndarray[Any, Any]) -> tuple[str, bytes]:
     return hashlib.sha256(data).hexdigest(), data
 
 
-def as_type(found: np.ndarray[Any, Any] | None, dtype: np.dtype[Any]) -> Any:
-    """Contents of a file as the type that they were written from: see `packed`."""
+def expected(digest: str, data: bytes, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """The array in a `.npy` file, as the type that it was written from: see `packed`.
+
+    Raises ArchiveError where it is of another shape or type, or is none.
+    """
+    found = unpacked(data)
     if found is not None and dtype.kind == "V" and found.dtype == "u2":
-        return found.view(dtype)
+        found = found.view(dtype)
+    if found is None or found.shape != tuple(shape) or found.dtype != dtype:
+        raise ArchiveError(f"its {_member(digest)} is not of the shape {shape}, {dtype}")
     return found
 
 
 def unpacked(data: bytes) -> np.ndarray[Any, Any] | None:
-    """An array of numbers in a `.npy` file; None where it is none."""
+    """An array of numbers in a `.npy` file, as `packed` writes them; None where it is none.
+
+    NumPy has the header evaluated as Python, warns of some on standard error, and arrays of more
+    dimensions than it has end in errors of its own; so only the one form is read that is written.
+    """
     import numpy as np
 
-    file = io.BytesIO(data)
+    found = _NPY.match(data)
+    if found is None or 10 + int.from_bytes(data[8:10], "little") != found.end():
+        return None
+    shape = tuple(int(n) for n in re.findall(rb"[0-9]+", found[2]))
     try:
-        if np.lib.format.read_magic(file) != (1, 0):
-            return None
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    except (ValueError, TypeError, SyntaxError, EOFError, MemoryError, RecursionError):
+        dtype = np.dtype(found[1].decode("ascii"))
+    except (TypeError, ValueError):  # numbers of three bytes
         return None
-    at = file.tell()
-    if dtype.hasobject or dtype.fields or fortran or dtype.kind not in "biuf":
+    size = math.prod(shape) * dtype.itemsize
+    if len(shape) > _DIMENSIONS or size != len(data) - found.end():
         return None
-    if len(data) - at != int(np.prod(shape, dtype=object)) * dtype.itemsize:
-        return None
-    return np.frombuffer(data, dtype, offset=at).reshape(shape)
+    if not size:  # where one dimension is 0, the others are any numbers
+        fits = math.prod(n or 1 for n in shape) * dtype.itemsize < _LARGEST
+        return np.zeros(shape, dtype) if fits else None
+    return np.frombuffer(data, dtype, offset=found.end()).reshape(shape)

@@ -23,6 +23,7 @@ from adtool.captures.container import CaptureReader, CaptureWriter
 from adtool.captures.head import Source, Written
 from adtool.captures.run import Run
 from adtool.checking import check_tapes
+from adtool.exits import because
 from adtool.faults import Seen
 from adtool.outcome import Outcome
 from adtool.report import Finding
@@ -73,13 +74,22 @@ def reduced(run: Run, job: Job, page: StatusWriter) -> Outcome:
     search.outside = any(s.fault.kind == "outside" for s in first.faults)
     small = search.smallest(archive)
     final = search.checked(small)
-    with CaptureWriter(Path(job.keep.path)) as out:
+    try:
+        written = Written(_write(search, run, small, Path(job.keep.path)))
+    except OSError as error:
+        written = Written(why=because(error), failed=True)
+    return replace(final.outcome, written=written, found=wanted)
+
+
+def _write(search: _Search, run: Run, small: Archive, path: Path) -> tuple[Source, ...]:
+    """Writes what is left, but for what the parent completes it with. Raises OSError."""
+    with CaptureWriter(path) as out:
         digests = {d for t in small.tapes for h in t.contents for d in h.digests}
         for t in small.tapes:
             for x in () if t.backward is None else t.backward.read:
                 digests |= {x.where, x.values}
         for d in sorted(digests):
-            out.raw(d, store.raw(d))
+            out.raw(d, search.store.raw(d))
         out.text(container.TAPES, codec.dumps(small))
         sources: list[Source] = []
         for s in run.head.sources:
@@ -87,7 +97,7 @@ def reduced(run: Run, job: Job, page: StatusWriter) -> Outcome:
                 member = f"{container.SOURCES}{len(sources)}.txt"
                 out.text(member, run.reader.text(s.member))
                 sources.append(Source(s.name, member))
-    return replace(final.outcome, written=Written(tuple(sources)), found=wanted)
+    return tuple(sources)
 
 
 @dataclass
@@ -112,10 +122,7 @@ class _Overlay:
         data = self.made.get(digest)
         if data is None:
             return self.reader.get(digest, shape, dtype)
-        found = container.as_type(container.unpacked(data), dtype)
-        if found is None or found.shape != tuple(shape) or found.dtype != dtype:
-            raise ArchiveError(f"contents {digest[:16]} are not of the shape {shape}, {dtype}")
-        return found
+        return container.expected(digest, data, shape, dtype)
 
     def raw(self, digest: str) -> bytes:
         found = self.made.get(digest)
@@ -127,7 +134,7 @@ class _Search:
 
     def __init__(self, store: _Overlay, job: Job, page: StatusWriter) -> None:
         assert job.reduce is not None
-        self._store, self._job, self._page = store, job, page
+        self.store, self._job, self._page = store, job, page
         self._left = self._most = job.reduce.most
         self._limit = memory.limit(job.options.memory, memory.CAPTURED)
         self.wanted: Finding | None = None
@@ -139,7 +146,7 @@ class _Search:
     def checked(self, archive: Archive) -> _Checked:
         """The check of an archive. Raises ArchiveError."""
         self._page.check(0, 1, 0, self._most - self._left, self._most, "reducing")
-        tapes = unpack(archive, self._store, trust=self._job.options.trust, limit=self._limit)
+        tapes = unpack(archive, self.store, trust=self._job.options.trust, limit=self._limit)
         faults: dict[Any, Seen] = {}
 
         def note(f: Fault) -> None:
@@ -244,7 +251,7 @@ class _Search:
             for axis in range(len(x.shape)):
 
                 def made(a: Archive, n: int, k: int = k, axis: int = axis) -> Archive:
-                    return with_length(a, self._store, k, axis, n)
+                    return with_length(a, self.store, k, axis, n)
 
                 archive = self._least(archive, x.shape[axis], made)
         return archive
@@ -271,7 +278,7 @@ class _Search:
             if h.why:
                 continue
             for f in (_zeros, _ones, _rounded):
-                found = self._try(partial(with_contents, archive, self._store, k, f))
+                found = self._try(partial(with_contents, archive, self.store, k, f))
                 if found is not None:
                     archive = found
                     break

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import linecache
 import re
 from collections.abc import Callable
 from functools import partial
@@ -19,6 +18,7 @@ from adtool.faults import Seen
 from adtool.places import below, here
 from adtool.report import Report
 from engine.archive import Archive, ArchiveError
+from engine.reading import getlines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ def _written(tapes: Sequence[CapturedTape], path: Path, limit: int, root: str) -
         out.text(container.TAPES, codec.dumps(archive))
         sources = []
         for number, (name, original) in enumerate(files.items()):
-            text = "".join(linecache.getlines(original))
+            text = "".join(getlines(original))
             if text and len(text) <= _SOURCE:
                 member = f"{container.SOURCES}{number}.txt"
                 out.text(member, text)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-import stat
+import sys
+
+from engine.reading import UnreadableKind, at_once, require_regular
 
 MAGIC = "adtool-capture"
 
@@ -12,14 +14,10 @@ def is_capture(path: str) -> bool:
     """Whether a file begins as captures do, or is named like one."""
     try:
         with open(path, "rb", opener=at_once) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return False
+            require_regular(file.fileno(), sys.maxsize)
             head = file.read(30 + len(MAGIC))
+    except UnreadableKind:
+        return False
     except OSError:
         return path.endswith(".adt") and not os.path.isdir(path)
     return path.endswith(".adt") or (head[:4] == b"PK\3\4" and head[30:] == MAGIC.encode())
-
-
-def at_once(path: str, flags: int) -> int:
-    """Opens a file, and a pipe too: one that nobody writes to would be waited for."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

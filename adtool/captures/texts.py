@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 import adtool
+from engine.reading import getlines
 
 _NAMES = ("file", "call_file", "defined")
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(str(adtool.__file__))))
@@ -42,7 +43,7 @@ def bar_in(value: object) -> None:
 
 def told(name: str) -> list[str] | None:
     """The lines of a file that is not looked for; None for others."""
-    return linecache.getlines(name) if _is_told(name) else None
+    return getlines(name) if _is_told(name) else None
 
 
 def _is_told(name: str) -> bool:

@@ -19,6 +19,8 @@ from adtool.commands.check import check
 from adtool.exits import Exit, ToolError
 from adtool.places import short
 from adtool.report import FAULTS, Report, runs_exit_code
+from adtool.saying import say
+from adtool.writing import require_place
 
 if TYPE_CHECKING:
     from adtool.accuracy.comparison import Comparison
@@ -91,6 +93,8 @@ def baseline(
 
     project: Project = ctx.meta["adtool.project"]
     path = Path(short(given["baseline"] or str(project.folder / store.NAME)))
+    if action == "write" or adopt:
+        require_place(path)
     format = given["format"].value
     files, stdout = outputs_of(given["output"] or (), format, opt.in_settings(ctx, "output"))
     style = Style(
@@ -186,10 +190,10 @@ def _write(path: Path, old: Baseline, changes: Sequence[Any], style: Style) -> N
     if style.quiet or style.data_on_stdout:
         return
     if not changes:
-        print(f"nothing is written to {path}: nothing could be checked")
+        say(f"nothing is written to {path}: nothing could be checked")
         return
     lines, before = ({line for line in store.text_of(b).splitlines() if line} for b in (new, old))
-    print(
+    say(
         f"baseline written to {path}: {len(new.entries)} entries, {len(new.known)} known findings "
         f"(lines: {len(lines - before)} new or changed, {len(before - lines)} gone)"
     )

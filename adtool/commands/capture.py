@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adtool import temporary
 from adtool.commands import options as opt
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
-from adtool.exits import Exit, ToolError, because
+from adtool.exits import Exit, ToolError
 from adtool.memory import in_words
 from adtool.places import here
-from adtool.writing import name_as
+from adtool.saying import say
+from adtool.writing import name_as, partial_of, require_place, unwritable
 
 if TYPE_CHECKING:
     from adtool.report import Report
@@ -78,6 +75,7 @@ def capture(
         raise ToolError(f"`{target.script}` is a capture already", "copy it")
     path = out or Path(f"{Path(target.name.removeprefix('-m ')).stem or 'run'}.adt")
     plain = no_color or bool(ctx.obj)
+    require_capture(path)
     start, root = time.monotonic(), here()
     with partial_of(path) as partial:
         job = Job(
@@ -99,30 +97,17 @@ def capture(
         finished(session, partial, path)
     tapes, launches = len(session.recorded), sum(session.recorded)
     size = path.stat().st_size
-    print(f"{tapes} tape{'s' * (tapes != 1)}, {launches} launch{'es' * (launches != 1)}: "
+    say(f"{tapes} tape{'s' * (tapes != 1)}, {launches} launch{'es' * (launches != 1)}: "
           f"captured to {path}, {in_words(size)}")  # fmt: skip
 
 
-@contextmanager
-def partial_of(path: Path) -> Iterator[str]:
-    """A file beside the one that is to be written. Raises ToolError where there can be none."""
-    if path.is_dir():
-        raise ToolError(f"`{path}` is a directory", "name a file in it")
+def require_capture(path: Path) -> None:
+    """Raises ToolError where it is plain that a capture cannot be written there."""
     if path.suffix in (".py", ".pyi", ".pyw"):
         raise ToolError(f"`{path}` would be taken for a Python file", "name it as in run.adt")
+    require_place(path)
     if path.exists() and not path.is_file():
         raise ToolError(f"`{path}` is no file that can be replaced", "name another one")
-    name = ""
-    try:
-        descriptor, name = temporary.file(path.parent.absolute(), ".adtool-")
-        os.close(descriptor)
-    except OSError as error:
-        raise ToolError(f"`{path}` cannot be written: {because(error)}", "",
-                        "environment") from None  # fmt: skip
-    try:
-        yield name
-    finally:
-        temporary.remove(name)
 
 
 def finished(session: Session, partial: str, path: Path) -> None:
@@ -137,13 +122,12 @@ def finished(session: Session, partial: str, path: Path) -> None:
         )
     if written is None or written.why:
         why = "it was not written" if written is None else written.why
-        raise ToolError(f"`{path}` cannot be written: {why}", "", "environment")
+        raise unwritable(path, why)
     try:
         last.capture(session, _report(session), Path(partial))
         name_as(partial, path)
     except OSError as error:
-        raise ToolError(f"`{path}` cannot be written: {because(error)}", "",
-                        "environment") from None  # fmt: skip
+        raise unwritable(path, error) from None
 
 
 def _report(session: Session) -> Report | None:

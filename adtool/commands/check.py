@@ -15,6 +15,7 @@ from adtool.commands.options import CheckFormat, Overwrites
 from adtool.commands.targets import targets_of
 from adtool.configuration import Project
 from adtool.exits import ToolError
+from adtool.writing import require_place
 
 
 # An option of the check itself is a parameter here and a field of the same name of
@@ -282,6 +283,7 @@ def check(
         from adtool.figures.remainders import format_of
 
         format_of(plot)
+        require_place(Path(plot))
         if len(targets) > 1:
             raise ToolError("--plot makes one picture", "name one script")
     files, stdout = outputs_of(output or (), format.value, opt.in_settings(ctx, "output"))

@@ -18,6 +18,7 @@ from adtool.fixes.files import write
 from adtool.fixes.search import Found, search
 from adtool.places import short
 from adtool.report import Finding, Report, runs_exit_code
+from adtool.saying import say
 from engine.classes import dataclass
 
 if TYPE_CHECKING:
@@ -89,12 +90,12 @@ def _tell(found: Found, runs: CheckRuns, word: str) -> None:
     stream = sys.stderr if runs.style.data_on_stdout else sys.stdout
     for f in found.fixed:
         assert f.fix is not None
-        print(f"{word} {_named(f)}: {f.fix.message}", file=stream)
+        say(f"{word} {_named(f)}: {f.fix.message}", file=stream)
     for f, why in found.left:
-        print(f"not fixed: {_named(f)}: {why}", file=stream)
+        say(f"not fixed: {_named(f)}: {why}", file=stream)
     if word == "fixed":
         for change in found.changes:
-            print(f"changed {short(change.file)}", file=stream)
+            say(f"changed {short(change.file)}", file=stream)
     stream.flush()
 
 
@@ -110,8 +111,9 @@ def _show(found: Found, runs: CheckRuns) -> None:
         data = diff(change.before, change.after, name.replace(os.sep, "/"))
         stream.flush()
         buffer = getattr(stream, "buffer", None)
-        if buffer is None:
-            stream.write(data.decode("utf-8", "backslashreplace"))
+        if buffer is None or stream.isatty() or os.environ.get("GITHUB_ACTIONS"):
+            # To be looked at, and not by `patch`: with the user's text made harmless.
+            say(*data.decode("utf-8", "backslashreplace").splitlines(), file=stream)
         else:
             buffer.write(data)
         stream.flush()

@@ -15,7 +15,8 @@ from adtool.exits import ToolError
 from adtool.job import Target
 from adtool.render.formats import FORMATS, Setting, render
 from adtool.report import Report
-from adtool.writing import spare_others, spare_sources, write_file
+from adtool.saying import say
+from adtool.writing import require_place, spare_others, write_file
 from engine.classes import dataclass
 
 
@@ -104,15 +105,9 @@ class CheckOutput:
         self._reports: list[Report] = []
         self._left: set[int] = set()  # places of those that were not begun
         for output in style.files:
-            path = Path(output.path)
-            spare_sources(path)
+            require_place(Path(output.path))
             if output.kept:
-                spare_others(path)
-            if path.is_dir():
-                raise ToolError(f"`{path}` cannot be written: it is a folder", "", "environment")
-            if not path.parent.is_dir():
-                raise ToolError(f"`{path}` cannot be written: no folder `{path.parent}`", "",
-                                "environment")  # fmt: skip
+                spare_others(Path(output.path))
         for note in notes:
             self._say(f"note: {note}")
 
@@ -122,7 +117,7 @@ class CheckOutput:
             self._say(f"{number} of {self._count}: {target.name}")
 
     def _say(self, line: str) -> None:
-        print(line, file=sys.stdout if self.style.text else sys.stderr, flush=True)
+        say(line, file=sys.stdout if self.style.text else sys.stderr)
 
     def add(self, report: Report) -> None:
         """Takes the report of the target that was begun last."""
@@ -170,7 +165,7 @@ class CheckOutput:
                         text.print_summary(report, self._console(sys.stdout))
             for o in style.files:
                 which = "report" if o.format == style.format else f"{o.format} report"
-                print(f"{which} written to {o.path}", flush=True)
+                say(f"{which} written to {o.path}")
         if style.annotations:
             step.tell(style.format, style.data_on_stdout, self._rendered)
 

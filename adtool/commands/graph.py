@@ -17,6 +17,8 @@ from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
 from adtool.places import short
+from adtool.saying import say
+from adtool.writing import require_place, write_file
 
 if TYPE_CHECKING:
     from adtool.health import Health
@@ -182,19 +184,17 @@ def graph(
         lines.append(f"not in the picture: {f.code} {f.name}{place}")
     if out is None:
         if failing:  # standard output is the picture
-            print(*lines, sep="\n", file=sys.stderr)
+            say(*lines, file=sys.stderr)
         sys.stdout.write(data.decode("utf-8"))
         return
-    from adtool.writing import write_file
-
     write_file(data, out)
     many = last.traces.recorded
     operations = trace.listing.records
-    print(f"tape {trace.tape} of {many} ({last.script}): {_count(operations, 'operation')}, "
+    say(f"tape {trace.tape} of {many} ({last.script}): {_count(operations, 'operation')}, "
           f"{_count(len(trace.listing.arrays), 'array')}")  # fmt: skip
     for line in (*found.notes, *lines):
-        print(f"  {line}")
-    print(f"drawn to {out}")
+        say(f"  {line}")
+    say(f"drawn to {out}")
 
 
 def captured(
@@ -244,8 +244,7 @@ def _kind(out: Path | None) -> str:
     kind = out.suffix[1:].lower()
     if kind not in FORMATS:
         raise ToolError(f"cannot draw to `{out}`", "name a .dot, .svg, .png or .pdf file")
-    if not out.parent.is_dir():
-        raise ToolError(f"no directory `{out.parent}` to draw to", "make it first")
+    require_place(out)
     return kind
 
 

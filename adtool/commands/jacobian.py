@@ -15,7 +15,7 @@ from adtool.commands.options import Format
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
-from adtool.writing import write_file
+from adtool.writing import require_place, write_file
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -116,8 +116,7 @@ def _kind(plot: Path | None) -> Literal["", "png", "svg", "pdf"]:
     kind = plot.suffix[1:].lower()
     if kind not in _KINDS:
         raise ToolError(f"cannot plot to `{plot}`", "name a .png, .svg or .pdf file")
-    if not plot.parent.is_dir():
-        raise ToolError(f"no directory `{plot.parent}` to plot to", "make it first")
+    require_place(plot)
     return cast(Literal["png", "svg", "pdf"], kind)
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from engine.characters import clean
+
 _FLOAT = re.compile(r"\d{1,15}(\.\d{1,15})?([eE][-+]?\d{1,3})?")
 _NONE = object()
 
@@ -25,6 +27,10 @@ class PlainGroup(TyperGroup):
         """The parameters, and those that typer adds."""
         return list(map(_spared, super().get_params(ctx)))
 
+    def get_help(self, ctx: Any) -> str:
+        """The help, in which defaults are those of the project."""
+        return clean(super().get_help(ctx))
+
 
 class PlainCommand(TyperCommand):
     """A command whose options make plain values themselves."""
@@ -32,6 +38,10 @@ class PlainCommand(TyperCommand):
     def get_params(self, ctx: Any) -> Any:
         """The parameters, and those that typer adds."""
         return list(map(_spared, super().get_params(ctx)))
+
+    def get_help(self, ctx: Any) -> str:
+        """The help, in which defaults are those of the project."""
+        return clean(super().get_help(ctx))
 
 
 def _spared(parameter: Any) -> Any:

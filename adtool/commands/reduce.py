@@ -10,11 +10,13 @@ from typing import Annotated
 import typer
 
 from adtool.commands import options as opt
-from adtool.commands.capture import finished, partial_of
+from adtool.commands.capture import finished, require_capture
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
 from adtool.memory import in_words
+from adtool.saying import say
+from adtool.writing import partial_of
 
 
 def reduce(
@@ -54,6 +56,7 @@ def reduce(
     source = Path(target.name)
     path = out or source.with_suffix(".min.adt")
     plain = no_color or bool(ctx.obj)
+    require_capture(path)
     with partial_of(path) as partial:
         job = Job(
             target, CheckOptions(seed=seed, trust=trust, end_to_end=True),
@@ -71,18 +74,18 @@ def reduce(
     found = session.found
     of = f" of kernel `{found.kernel}`" if found.kernel else ""
     launches = [x for t in session.tapes for x in t.launches]
-    print(f"{found.code} {found.name}{of} stays in {len(launches)} launch"
+    say(f"{found.code} {found.name}{of} stays in {len(launches)} launch"
           f"{'es' * (len(launches) != 1)}:")  # fmt: skip
     for x in launches[:12]:
-        print(f"  {x.kernel}, dim {' x '.join(map(str, x.dim))}")
+        say(f"  {x.kernel}, dim {' x '.join(map(str, x.dim))}")
     if len(launches) > 12:
-        print(f"  and {len(launches) - 12} more")
+        say(f"  and {len(launches) - 12} more")
     after = _held(path)
     if after >= before:
-        print("nothing of the capture could be left out")
+        say("nothing of the capture could be left out")
     # The file may be larger all the same: it has the check's report, too.
     done = "reduced" if after < before else "written"
-    print(f"{done} to {path}, {in_words(path.stat().st_size)}: {in_words(after)} of "
+    say(f"{done} to {path}, {in_words(path.stat().st_size)}: {in_words(after)} of "
           f"{in_words(before)} of arrays and operations")  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
 from adtool.gates import Gate, gate_of
+from adtool.saying import say
 
 if TYPE_CHECKING:
     from adtool.page.data import PageData
@@ -78,22 +79,18 @@ def report(
         given = gate_of(gate)
         data, code = _checked(one_target("report", words, module), options, timeout, given, plain)
     write_file(render_html(data).encode("utf-8"), out)
-    print(f"page written to {out}")
+    say(f"page written to {out}")
     raise typer.Exit(code)
 
 
 def _out(html: Path | None) -> Path:
-    from adtool.writing import spare_sources
+    from adtool.writing import require_place
 
     if html is None:
         raise ToolError("no file to write the page to", "name one: --html report.html")
     if html.suffix.lower() not in (".html", ".htm"):
         raise ToolError(f"cannot write a page to `{html}`", "name a .html file")
-    if not html.parent.is_dir():
-        raise ToolError(f"no directory `{html.parent}` to write to", "make it first")
-    if html.is_dir():
-        raise ToolError(f"`{html}` is a directory", "name a file")
-    spare_sources(html)
+    require_place(html)
     return html
 
 

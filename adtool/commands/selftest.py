@@ -24,6 +24,7 @@ def selftest(
     gradients were caught and no right one was called wrong. 1: not so. 2: nothing was tested.
     """
     from adtool.exits import Exit, ToolError
+    from adtool.saying import say
     from adtool.selftest.run import corpus, hidden_outcomes, run
     from adtool.selftest.score import report_lines, score
 
@@ -41,7 +42,7 @@ def selftest(
     if not kernel:
         outcomes += hidden_outcomes(seed)
     for line in report_lines(outcomes, time.monotonic() - start):
-        typer.echo(line)
+        say(line)
     raise typer.Exit(Exit.CLEAN if score("", outcomes).perfect else Exit.FINDINGS)
 
 

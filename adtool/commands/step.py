@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 from adtool.exits import because
+from adtool.saying import say
 
 
 def tell(format: str, data: bool, rendered: Callable[[str], str]) -> None:
@@ -27,5 +28,5 @@ def tell(format: str, data: bool, rendered: Callable[[str], str]) -> None:
             with open(summary, "ab") as file:
                 file.write(text.encode("utf-8", "backslashreplace"))
         except OSError as error:
-            print(f"warning: the step's summary cannot be written: {because(error)}",
+            say(f"warning: the step's summary cannot be written: {because(error)}",
                   file=sys.stderr)  # fmt: skip

@@ -17,6 +17,7 @@ from adtool.commands.options import Format
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
+from adtool.writing import require_place, write_file
 
 if TYPE_CHECKING:
     from adtool.course import Row
@@ -125,7 +126,6 @@ def trace(
         raise ToolError(f"no operation of tape {tape} matches --kernel", f"it holds {names}")
     if plot is not None:
         from adtool.figures.norms import plot as draw
-        from adtool.writing import write_file
 
         write_file(draw(seen, kind, f"{last.script}, tape {tape}"), plot)
     shown = "" if plot is None else str(plot)
@@ -187,6 +187,5 @@ def _kind(plot: Path | None) -> str:
     kind = plot.suffix[1:].lower()
     if kind not in _KINDS:
         raise ToolError(f"cannot plot to `{plot}`", "name a .png, .svg or .pdf file")
-    if not plot.parent.is_dir():
-        raise ToolError(f"no directory `{plot.parent}` to plot to", "make it first")
+    require_place(plot)
     return kind

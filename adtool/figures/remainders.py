@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adtool.exits import ToolError, because
+from adtool.exits import ToolError
+from adtool.writing import write_file
 
 if TYPE_CHECKING:
     from adtool.taylor_report import Taylor
@@ -43,11 +45,9 @@ def save_remainders(tests: tuple[Taylor, ...], file: str) -> None:
     FigureCanvasAgg(figure)
     for k, t in enumerate(shown):
         _panel(figure.add_subplot(rows, columns, k + 1), t)
-    try:
-        figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)
-    except OSError as error:
-        raise ToolError(f"the plot `{file}` cannot be written: {because(error)}",
-                        "name a file in a folder that can be written") from None  # fmt: skip
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    write_file(drawn.getvalue(), Path(file))
 
 
 def _panel(ax: Any, t: Taylor) -> None:

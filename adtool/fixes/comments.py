@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import linecache
 from typing import TYPE_CHECKING
 
 from adtool.report import Edit, Fix
+from engine.reading import getline
 
 if TYPE_CHECKING:
     from adtool.suppressions import Comment
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def removed(comment: Comment) -> Fix | None:
     """Removes a comment that names one code; None where words stand around it."""
-    line = linecache.getline(comment.file, comment.line).rstrip("\r\n")
+    line = getline(comment.file, comment.line).rstrip("\r\n")
     if len(comment.codes) != 1 or line[comment.end_column - 1 :].strip():
         return None
     before = line[: comment.column - 1]

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from adtool import interrupts, temporary
-from adtool.exits import ToolError, because
+from adtool.exits import ToolError
+from adtool.writing import unwritable
 from engine.classes import dataclass
+from engine.reading import read
 
 _FOREIGN = {"site-packages", "dist-packages"}
 
@@ -54,17 +56,20 @@ def write(changes: Sequence[Change]) -> None:
     Raises ToolError, with nothing written, where one is not what it was, or cannot be written.
     """
     ready: list[tuple[str, str]] = []
+    file = ""
     try:
         for change in changes:
+            file = change.file
             ready.append(_prepared(change))
         for change, (_, path) in zip(changes, ready, strict=True):
+            file = change.file
             _require_unchanged(change, path)
         with interrupts.holding():  # all, or none
-            for name, path in ready:
+            for change, (name, path) in zip(changes, ready, strict=True):
+                file = change.file
                 os.replace(name, path)
     except OSError as error:
-        raise ToolError(f"a fix cannot be written: {because(error)}", "",
-                        "environment") from None  # fmt: skip
+        raise unwritable(os.path.relpath(file), error) from None
     finally:
         for name, _ in ready:
             temporary.remove(name)
@@ -88,7 +93,7 @@ def _prepared(change: Change) -> tuple[str, str]:
 
 
 def _require_unchanged(change: Change, path: str) -> None:
-    if Path(path).read_bytes() != change.before:
+    if read(path) != change.before:
         raise ToolError(
             f"`{os.path.relpath(path)}` was changed while it was checked: nothing is written",
             "run it again", "environment",

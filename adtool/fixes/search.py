@@ -7,13 +7,11 @@ Nothing is written here. A program is run with the changed files in place of tho
 from __future__ import annotations
 
 import difflib
-import linecache
 import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 
 from adtool.executors.base import INTERRUPTED, Desk
 from adtool.fixes.available import why_not
@@ -24,6 +22,7 @@ from adtool.places import short
 from adtool.report import Edit, Finding, Fix, Report, at_gate
 from adtool.tasks.check_script import CheckScript
 from engine.classes import dataclass
+from engine.reading import getlines, read
 
 ROUNDS = 10  # of one attempt: an array made with a gradient shows the next one without
 
@@ -211,7 +210,7 @@ class _Search:
                 return f"`{short(file)}` is one file under two names"
             if file not in self.before:
                 try:
-                    data = Path(real).read_bytes()
+                    data = read(real)
                     if not _checked(file, data):
                         return f"`{short(file)}` was changed while it was checked"
                 except (OSError, EditError) as error:
@@ -233,7 +232,7 @@ class _Search:
 
 def _checked(file: str, data: bytes) -> bool:
     """Whether a file is what the check has read."""
-    return linecache.getlines(file) == lines_of(data)
+    return getlines(file) == lines_of(data)
 
 
 def _left_out(report: Report) -> int:

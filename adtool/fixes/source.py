@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import io
-import linecache
 import tokenize
 from collections.abc import Iterator
 from functools import lru_cache
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from adtool.report import Edit
 from adtool.sources import ENGINES, tree_of
 from engine.classes import dataclass
+from engine.reading import getlines
 
 if TYPE_CHECKING:
     from engine.diagnostics import Span
@@ -141,7 +141,7 @@ def source_of(file: str) -> Source | None:
     tree = tree_of(file)
     if not tree.body:
         return None
-    text = "".join(linecache.getlines(file))
+    text = "".join(getlines(file))
     if "\f" in text or "\r" in text:  # what a line is differs from reader to reader
         return None
     parents = {c: n for n in ast.walk(tree) for c in ast.iter_child_nodes(n)}

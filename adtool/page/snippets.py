@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import linecache
-
 from adtool.page.words import visible
 from adtool.report import Finding, Problem
 from engine.classes import dataclass
+from engine.reading import getline
 
 _AROUND = 2  # lines before and after
 _COLUMNS = 400  # of a line that is shown
@@ -35,16 +34,16 @@ def snippet(found: Finding | Problem, local: bool) -> tuple[Line, ...]:
         return ()
     kept = list(getattr(found, "source", ()))
     if not kept and local:
-        kept = [linecache.getline(found.file, found.line).rstrip("\r\n")]
+        kept = [getline(found.file, found.line).rstrip("\r\n")]
     if not kept or not any(kept):
         return ()
     first = found.line
     ahead: list[str] = []
     after: list[str] = []
-    if local and linecache.getline(found.file, first).rstrip("\r\n") == kept[0]:
+    if local and getline(found.file, first).rstrip("\r\n") == kept[0]:
         begin, last = max(1, first - _AROUND), first + len(kept)
-        ahead = [linecache.getline(found.file, n).rstrip("\r\n") for n in range(begin, first)]
-        rest = [linecache.getline(found.file, n) for n in range(last, last + _AROUND)]
+        ahead = [getline(found.file, n).rstrip("\r\n") for n in range(begin, first)]
+        rest = [getline(found.file, n) for n in range(last, last + _AROUND)]
         after = [x.rstrip("\r\n") for x in rest if x]
     texts = [*ahead, *kept, *after]
     coloured = highlighted([_shown(t) for t in texts])

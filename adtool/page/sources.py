@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adtool import __version__, codec
-from adtool.exits import ToolError, because
+from adtool.exits import ToolError, unreadable
 from adtool.last import Last
 from adtool.page.data import Missing, PageData, PageRun
 from adtool.report import Report, ReportError, from_data
 from engine.classes import dataclass
+from engine.reading import read
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -82,12 +83,9 @@ def reports_in(path: Path) -> tuple[Report, ...]:
     Raises ToolError where it cannot be read or is none.
     """
     try:
-        if path.stat().st_size > _BYTES:
-            raise ToolError(f"`{path}` is too large for a report", f"the limit is {_BYTES:,} bytes")
-        text = path.read_text(encoding="utf-8")
+        text = read(path, _BYTES).decode("utf-8")
     except OSError as error:
-        raise ToolError(f"`{path}` cannot be read: {because(error)}", "",
-                        "environment") from None  # fmt: skip
+        raise unreadable(path, error) from None
     except UnicodeDecodeError:
         raise _no_report(path, "it is no text in UTF-8") from None
     try:

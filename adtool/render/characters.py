@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-
-def clean(text: str) -> str:
-    """Text of the user's without the control characters that would drive the terminal.
-
-    Nor has it half characters (lone surrogates, of file names that are no UTF-8) afterwards.
-    """
-    return "".join(
-        c if c == "\n" or c.isprintable() else " " if c == "\t" else f"\\x{ord(c):02x}"
-        for c in text
-    )
+from engine.characters import clean as clean
 
 
 def whole(text: str) -> str:

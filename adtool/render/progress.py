@@ -19,6 +19,7 @@ from rich.progress import (
 )
 
 from adtool import interrupts, status
+from engine.characters import line
 
 _DELAY = 1.0  # seconds of checking before the bar appears
 
@@ -48,7 +49,7 @@ class CheckProgress:
             "total": max(1, now.total),
             "tape": now.tape + 1,
             "tapes": now.tapes,
-            "kernel": "as a whole" if now.launch < 0 else now.kernel,
+            "kernel": "as a whole" if now.launch < 0 else line(now.kernel),
         }
         if self._bar is None:
             self._bar = Progress(
@@ -126,7 +127,7 @@ class LinePerWorker:
 
     def begin(self, worker: int, name: str) -> None:
         """A worker has a task now."""
-        self._rows[worker] = {"name": name, "what": "runs", "completed": 0, "total": None}
+        self._rows[worker] = {"name": line(name), "what": "runs", "completed": 0, "total": None}
         self._show(worker)
 
     def at(self, worker: int, status: status.Status) -> None:
@@ -182,6 +183,6 @@ def _show_cursor() -> None:
 def _told(now: status.Status) -> dict[str, Any]:
     if now.phase != status.CHECK:
         return {"what": f"{now.launches} launches", "completed": 0, "total": None}
-    what = "as a whole" if now.launch < 0 else now.kernel
+    what = "as a whole" if now.launch < 0 else line(now.kernel)
     return {"what": f"{now.done}/{now.total} {what}", "completed": now.done,
             "total": max(1, now.total)}  # fmt: skip

@@ -322,7 +322,7 @@ def _labelled(console: Console, label: str, style: str, text: str, rest: str = "
             break_long_words=False, break_on_hyphens=False,
         ) or [lead]  # fmt: skip
         for line in lines:
-            shown = Text(line.replace(_TIE, " "), rest)
+            shown = Text(clean(line.replace(_TIE, " ")), rest)  # a command may begin it now
             if first:
                 shown.stylize(style, 0, len(label))
             first = False

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import linecache
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from engine.diagnostics.site import Site, column
+from engine.reading import getlines
 
 _LONGEST = 60  # characters of an expression that still names something
 
@@ -131,6 +131,6 @@ def _nodes(file: str) -> Iterator[ast.AST]:
 @lru_cache(maxsize=64)
 def _tree(file: str) -> ast.Module | None:
     try:
-        return ast.parse("".join(linecache.getlines(file)))
+        return ast.parse("".join(getlines(file)))
     except (SyntaxError, ValueError, RecursionError):
         return None

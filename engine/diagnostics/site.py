@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 import sys
 from itertools import islice
 from types import CodeType, FrameType
 
 from engine.diagnostics.span import Span
+from engine.reading import getline
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -51,7 +51,7 @@ class Site:
 
 def column(file: str, line: int, offset: int) -> int:
     """The column from 1, in characters, of an offset in bytes of UTF-8, as Python counts."""
-    text = linecache.getline(file, line)
+    text = getline(file, line)
     if text.isascii():
         return offset + 1
     return len(text.encode()[:offset].decode(errors="replace")) + 1

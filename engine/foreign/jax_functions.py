@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 from collections.abc import Iterator, Sequence
 from types import CodeType, FunctionType
@@ -10,6 +9,7 @@ from typing import Any
 
 from engine.diagnostics import Span
 from engine.foreign.places import cells, package_of
+from engine.reading import getline
 
 _CUSTOM = os.path.join("jax", "_src", "custom_derivatives.py")
 
@@ -115,7 +115,7 @@ def definition(code: Any) -> Span:
     """Where the code of a function begins: its `def`, after decorators."""
     file, line = str(code.co_filename), int(code.co_firstlineno)
     for n in range(line, line + 50):
-        text = linecache.getline(file, n)
+        text = getline(file, n)
         if text.lstrip().startswith(("def ", "async def ")):
             begin = len(text) - len(text.lstrip()) + 1
             return Span(file, n, begin, n, len(text.rstrip()) + 1)

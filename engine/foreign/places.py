@@ -6,7 +6,6 @@ import ast
 import contextlib
 import functools
 import inspect
-import linecache
 import os
 import re
 import sys
@@ -18,6 +17,7 @@ from typing import Any
 
 from engine.diagnostics import UNKNOWN, Span
 from engine.diagnostics.site import Site, is_own
+from engine.reading import getline, pin
 
 _INSTALLED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]([^/\\.]+)")
 _LIBRARIES = tuple({p for k, p in sysconfig.get_paths().items() if k.endswith(("lib", "stdlib"))})
@@ -39,7 +39,7 @@ def definition(function: Callable[..., Any]) -> Span:
         return UNKNOWN
     first = code.co_firstlineno  # of its decorators, where it has some
     for line in range(first, first + 20):
-        text = linecache.getline(code.co_filename, line)
+        text = getline(code.co_filename, line)
         if found := re.match(rf"\s*(async\s+)?def\s+{re.escape(code.co_name)}\b", text):
             begin = len(text) - len(text.lstrip()) + 1
             return Span(code.co_filename, line, begin, line, found.end() + 1)
@@ -51,8 +51,9 @@ def definition(function: Callable[..., Any]) -> Span:
 def class_line(kind: type) -> Span:
     """The line of a class, for what has no function of its own."""
     try:
-        lines, first = inspect.getsourcelines(kind)
         file = inspect.getsourcefile(kind) or ""
+        pin([file])
+        lines, first = inspect.getsourcelines(kind)
     except (OSError, TypeError):
         return UNKNOWN
     return Span(file, first, 1, first, max(1, len(lines[0].rstrip())) + 1)
@@ -107,7 +108,9 @@ def results(function: Callable[..., Any], count: int, taken: list[str]) -> list[
     """
     plain = ["out"] if count == 1 else [f"out{k}" for k in range(count)]
     try:
-        text = textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
+        function = inspect.unwrap(function)
+        pin([inspect.getsourcefile(function) or ""])
+        text = textwrap.dedent(inspect.getsource(function))
         tree = ast.parse(text)
     except (OSError, TypeError, SyntaxError, ValueError):
         return plain

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import linecache
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -20,6 +19,7 @@ from engine.classes import dataclass
 from engine.diagnostics import Span
 from engine.diagnostics.site import column
 from engine.foreign.warp_kernels import kind_of
+from engine.reading import getline, getlines
 
 # Functions without an adjoint that have no derivative either.
 _FLAT = re.compile(
@@ -45,7 +45,7 @@ class _Text:
         if end == line or not isinstance(node, ast.stmt):
             return Span(self.file, line, first, end,
                         column(self.file, end, node.end_col_offset or 0))  # fmt: skip
-        text = linecache.getline(self.file, line).rstrip()
+        text = getline(self.file, line).rstrip()
         return Span(self.file, line, first, line, max(first + 1, len(text) + 1))
 
 
@@ -88,7 +88,7 @@ def _texts(func: Any, depth: int, seen: set[int]) -> Iterator[_Text]:
 
 def _tree(code: CodeType) -> ast.FunctionDef | None:
     """The text of a function, as the file has it now."""
-    for node in ast.walk(_parsed("".join(linecache.getlines(code.co_filename)))):
+    for node in ast.walk(_parsed("".join(getlines(code.co_filename)))):
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
             first = min((d.lineno for d in node.decorator_list), default=node.lineno)
             if first == code.co_firstlineno:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import linecache
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +12,7 @@ from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, LaunchError, Span
 from engine.ir.nodes import Function, callees, walk
 from engine.ir.printer import located
+from engine.reading import getlines
 
 if TYPE_CHECKING:
     from engine.compile.pipeline import Form
@@ -211,6 +211,6 @@ def _dump(node: ast.AST, depth: int) -> Iterator[tuple[str, int]]:
 
 def _source(files: dict[str, list[str]], file: str, line: int) -> str:
     if file not in files:
-        files[file] = linecache.getlines(file)
+        files[file] = getlines(file)
     lines = files[file]
     return lines[line - 1].rstrip("\n") if 0 < line <= len(lines) else ""

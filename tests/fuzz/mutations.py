@@ -95,3 +95,52 @@ def changed_bytes(draw: st.DrawFn, good: bytes) -> bytes:
         else:
             data += data[at : at + 2000]
     return bytes(data)
+
+
+_KINDS = (
+    "'<f4'", "'<f8'", "'|b1'", "'<i8'", "'>f4'", "'<f3'", "'<f16'", "'<c8'", "'|O'", "'|V4'",
+    "'<U1'", "'<U99999999999'", "'<f0'", "'<f-4'", "'x'", "''", "None", "4", "'<M8[s]'", "'\\d'",
+    "[('a', '<f4')]", f"[{', '.join(f'({str(i)!r}, {chr(39)}<f4{chr(39)})' for i in range(3000))}]",
+    "('<f4', (2, 2))", "'<f4,<f4'", "'\x1b[2J\\n::error::x'",
+)  # fmt: skip
+_LENGTHS = (
+    "0", "1", "2", "3", "4", "-1", "True", "1.0", "1L", "0x4", "0o4", "4_0", str(1 << 31),
+    str(1 << 62), str(1 << 63), "9" * 19, "9" * 5000, "''", "(1,)", "None", "1e3",
+)  # fmt: skip
+_HEADS = (
+    "{{'descr': {0}, 'fortran_order': {1}, 'shape': {2}, }}", "{{'descr': {0}, 'shape': {2}}}",
+    "{{'shape': {2}, 'fortran_order': {1}, 'descr': {0}, }}", "[{0}, {1}, {2}]", "{0}",
+    "{{'descr': {0}, 'fortran_order': {1}, 'shape': {2}, 'x': 1, }}", "",
+    "{{'descr': {0}, 'descr': {0}, 'fortran_order': {1}, 'shape': {2}, }}",
+)  # fmt: skip
+
+
+@st.composite
+def odd_arrays(draw: st.DrawFn, good: bytes) -> bytes:
+    """`.npy` files that are nearly the good one, or whose header says what no array is."""
+    start = 10 + int.from_bytes(good[8:10], "little")
+    head, body = good[10:start].decode(), good[start:]
+    shape = head[head.index("(") : head.index(")") + 1]
+    kind = head.split("'")[3]
+    rare = draw(st.integers(0, 4))  # most say one odd thing alone, which is then looked at
+    form = draw(st.sampled_from(_HEADS)) if rare == 0 else _HEADS[0]
+    if rare not in (1, 4):
+        shape = draw(st.one_of(
+            st.lists(st.sampled_from(_LENGTHS), max_size=6).map(
+                lambda x: f"({', '.join(x)}{',' * (len(x) == 1)})"),
+            # The right elements in more dimensions than arrays have.
+            st.integers(0, 200).map(lambda n: "(" + "1, " * n + shape[1:]),
+            st.integers(0, 5000).map(lambda n: "(" * n + ")" * n),
+            st.sampled_from(("None", "4", "[4]", "(4)", "(0, 4611686018427387904, 4)")),
+        ))  # fmt: skip
+    descr = draw(st.sampled_from(_KINDS)) if rare <= 1 else f"'{kind}'"
+    order = draw(st.sampled_from(("False", "False", "False", "True", "0", "None", "1")))
+    pad = draw(st.sampled_from((0, 0, 0, 1, 60_000)))
+    text = (form.format(descr, order, shape) + " " * pad + "\n").encode("utf-8", "surrogatepass")
+    length = len(text) if draw(st.integers(0, 7)) else draw(st.sampled_from((0, 1, 0xFFFF)))
+    version = draw(st.sampled_from((b"\1\0",) * 6 + (b"\2\0", b"\3\0", b"\0\0", b"\xff\xff")))
+    size = 2 if version == b"\1\0" else 4
+    body = draw(st.sampled_from((body, body, body, b"", body[:-1], body + b"\0", body * 2)))
+    return (
+        b"\x93NUMPY" + version + (length % (1 << 8 * size)).to_bytes(size, "little") + text + body
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 import zipfile
@@ -78,6 +79,21 @@ def with_tapes(path: Path, name: str, text: str | bytes) -> Path:
     """The capture of a program, with another `tapes.json`."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     return rebuilt(path, {**members(name), container.TAPES: data})
+
+
+def arrays(name: str) -> list[bytes]:
+    """The arrays of a capture, as they are packed."""
+    return [d for n, d in members(name).items() if n.startswith(container.ARRAYS)]
+
+
+def with_array(path: Path, name: str, old: bytes, new: bytes) -> Path:
+    """The capture of a program, in which an array is another one, under its right digest."""
+    before, after = (hashlib.sha256(x).hexdigest() for x in (old, new))
+    parts = {
+        n.replace(before, after): new if d is old else d.replace(before.encode(), after.encode())
+        for n, d in members(name).items()
+    }
+    return rebuilt(path, parts)
 
 
 def read_capture(path: Path, trust: bool = False) -> list[Any]:

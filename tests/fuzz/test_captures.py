@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import linecache
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -24,7 +26,15 @@ from adtool.captures import container
 from adtool.exits import ToolError
 from adtool.suppressions import comments_of
 from engine.archive import ArchiveError
-from tests.fuzz.samples import capture, document, members, read_capture, rebuilt
+from tests.fuzz.samples import (
+    arrays,
+    capture,
+    document,
+    members,
+    read_capture,
+    rebuilt,
+    with_array,
+)
 
 PROGRAM = "of_views"
 _FLOOR = 48 << 20  # bytes that reading may take, however small the file is
@@ -139,7 +149,7 @@ def _npy(header: str, data: bytes = b"") -> bytes:
     return b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text + data
 
 
-_HEADER = "{{'descr': {}, 'fortran_order': {}, 'shape': {}}}"
+_HEADER = "{{'descr': {}, 'fortran_order': {}, 'shape': {}, }}"
 
 
 @pytest.mark.parametrize(
@@ -152,6 +162,8 @@ _HEADER = "{{'descr': {}, 'fortran_order': {}, 'shape': {}}}"
         _npy(_HEADER.format("'<f4'", False, f"({2**62}, 4)"), bytes(4)),
         _npy(_HEADER.format("'<f4'", False, "(1,)" + " " * 60_000), bytes(4)),
         _npy("(" * 5000 + ")" * 5000),
+        _npy(_HEADER.format("'<f4'", False, "(" + "1, " * 65 + ")"), bytes(4)),
+        _npy(_HEADER.format("'<f4'", False, f"(0, {2**62}, 4)")),
         _npy(_HEADER.format("'<f4'", False, "__import__('os').abort()")),
         _npy(_HEADER.format("'<U9999999999'", False, "(1,)")),
         _npy(_HEADER.format("'<f4'", False, "(1,)"), bytes(3)),
@@ -273,3 +285,23 @@ def test_one_error_and_no_traceback(
     out, err = capfd.readouterr()
     assert err.count("error:") == 1 and "Traceback" not in out + err
     assert not (tmp_path / "out.html").exists()
+
+
+@pytest.mark.parametrize("words", [["check"], ["reduce"], ["jacobian", "--kernel", "indexed"]])
+def test_an_array_of_more_dimensions_than_there_are(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    old = arrays(PROGRAM)[0]
+    new = _npy(_HEADER.format("'<f4'", False, "(" + "1, " * 65 + "12)"), old[-48:])
+    with_array(tmp_path / "bad.adt", PROGRAM, old, new)
+    with pytest.raises(SystemExit) as ended:
+        cli.main([words[0], "bad.adt", *words[1:]])
+    out, err = capfd.readouterr()
+    assert ended.value.code == 2, out + err
+    assert len(re.findall("^error: ", out + err, re.MULTILINE)) == 1, out + err
+    member = f"arrays/{hashlib.sha256(new).hexdigest()}.npy"
+    assert f"`bad.adt` cannot be used: its {member} is not of the shape" in " ".join(
+        (out + err).split()
+    )
+    assert [f for f in os.listdir(tmp_path) if f != ".adtool"] == ["bad.adt"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,16 @@ from hypothesis import strategies as st
 
 from adtool import codec
 from adtool.report import Report
-from tests.fuzz.mutations import changed_bytes, changed_json
+from tests.fuzz.mutations import changed_bytes, changed_json, odd_arrays
 from tests.fuzz.readers import READERS, REFUSED, Reader
-from tests.fuzz.samples import document, members, read_capture, with_tapes
+from tests.fuzz.samples import (
+    arrays,
+    document,
+    members,
+    read_capture,
+    with_array,
+    with_tapes,
+)
 from tests.sweeps import reduced
 
 _FEW = {"derandomize": True, "deadline": None, "database": None}
@@ -116,6 +125,26 @@ def test_tapes_with_changed_values(program: str, count: int, tmp_path: Path) -> 
         attempt(reader, with_tapes(tmp_path / "run.adt", program, text))
 
     holds()
+
+
+@pytest.mark.filterwarnings("error")  # a header is not to be heard of otherwise, either
+@pytest.mark.parametrize("count", reduced([150, 5000], lambda n: n == 150))
+def test_odd_arrays(count: int, tmp_path: Path) -> None:
+    """Under their right digests, so that they are looked at. The error names the member."""
+    reader = Reader("arrays", "run.adt", bytes, read_capture)
+    good, seen = arrays("of_views"), Counter[str]()
+
+    @settings(max_examples=count, suppress_health_check=_CHECKS, **_FEW)  # type: ignore[arg-type]
+    @given(st.sampled_from(good).flatmap(lambda a: st.tuples(st.just(a), odd_arrays(a))))
+    def holds(arrays: tuple[bytes, bytes]) -> None:
+        words = attempt(reader, with_array(tmp_path / "run.adt", "of_views", *arrays))
+        name = f"arrays/{hashlib.sha256(arrays[1]).hexdigest()}.npy"
+        assert not words or name in words
+        seen[words.replace(name, "MEMBER").partition(" (")[0]] += 1
+
+    holds()
+    # Each is met: arrays that are read, of another size, and odd ones.
+    assert len(seen) == 3 and seen["its MEMBER is not of the shape"] > count // 2, seen
 
 
 def test_an_error_does_not_repeat_what_it_is_about() -> None:

@@ -39,7 +39,8 @@ from types import SimpleNamespace
 import numpy as np
 from adtool.captures.container import CaptureWriter
 from adtool.captures.head import Written
-from adtool.commands.capture import finished, partial_of
+from adtool.commands.capture import finished
+from adtool.writing import partial_of
 path = Path(sys.argv[1])
 target, options = SimpleNamespace(name="s.py"), SimpleNamespace(device="cpu")
 values = np.random.default_rng(0).normal(size=200_000)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
-import linecache
 from functools import lru_cache
 
 from engine.diagnostics import Span
 from engine.diagnostics.site import column
+from engine.reading import getline, getlines
 
 _CHOOSING = ("where", "select")
 
 
 def text_of(span: Span) -> str:
     """The source between two places; empty where they are on different lines, or nowhere."""
-    text = linecache.getline(span.file, span.line) if span.line == span.end_line else ""
+    text = getline(span.file, span.line) if span.line == span.end_line else ""
     return text[span.col - 1 : span.end_col - 1].strip()
 
 
@@ -25,8 +25,7 @@ def selected(span: Span) -> bool:
     """
     here, end = (span.line, span.col), (span.end_line, span.end_col)
     return any(
-        lo <= here and end <= hi
-        for lo, hi in _choices(span.file, "".join(linecache.getlines(span.file)))
+        lo <= here and end <= hi for lo, hi in _choices(span.file, "".join(getlines(span.file)))
     )
 
 

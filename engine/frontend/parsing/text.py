@@ -22,6 +22,7 @@ from typing import Any
 
 from engine.classes import dataclass
 from engine.late import STARTED
+from engine.reading import getlines
 
 # Texts of one file that are remembered.
 _MAX_VERSIONS = 8
@@ -169,7 +170,7 @@ def _touched(file: str) -> bool:
 def _source_lines(file: str, names: dict[str, Any]) -> list[str]:
     """Lines of a file as it is now; empty where there are none."""
     linecache.checkcache(file)
-    lines = linecache.getlines(file, names)
+    lines = getlines(file, names)
     if lines or file != "<string>" or names.get("__name__") != "__main__":
         return lines
     text = command_line_text(sys.orig_argv)

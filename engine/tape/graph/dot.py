@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from engine.characters import clean
 from engine.tape.graph.model import ArrayNode, Cluster, Edge, Graph, Level, Mark, OperationNode
 
 _GREY, _GREEN = "#d9d9d9", "#b7e1a1"  # arrays without and with requires_grad
@@ -69,7 +70,7 @@ class _Writer:
         self._items(out, self.graph.items)
         for e in self.graph.edges:
             self._edge(e)
-        return str(out.source)
+        return clean(str(out.source))
 
     def _legend(self) -> Any:
         lines = [x for x in self.graph.notes if x not in self.graph.framed]

@@ -172,7 +172,10 @@ def test_ten_thousand_launches(graph: Graph) -> None:
     ("args", "words"),
     [
         (("--out", "tape.gif"), "cannot draw to `tape.gif`"),
-        (("--out", "nowhere/tape.dot"), "no directory `nowhere`"),
+        (
+            ("--out", "nowhere/tape.dot"),
+            "`nowhere/tape.dot` cannot be written: there is no folder `nowhere`",
+        ),
         (("--tape", "7"), "no tape 7 to draw"),
         (("--track-input", "nothing"), "no array of the tape is called `nothing`"),
         (("--label", "x"), "--label x is no NAME=LABEL"),

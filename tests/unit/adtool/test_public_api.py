@@ -14,8 +14,9 @@ import adtool
 
 FILES = sorted(Path(str(adtool.__file__)).parent.rglob("*.py"))
 DOORS = (
-    "engine", "engine.alias", "engine.archive", "engine.autograd", "engine.classes",
-    "engine.diagnostics", "engine.draws", "engine.foreign", "engine.private", "engine.processes",
+    "engine", "engine.alias", "engine.archive", "engine.autograd", "engine.characters",
+    "engine.classes", "engine.diagnostics", "engine.draws", "engine.foreign", "engine.private",
+    "engine.processes", "engine.reading",
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ pytest.importorskip("jinja2", reason="the page needs the extra `report`")
     [
         (["script.py"], "no file to write the page to"),
         (["script.py", "--html", "page.txt"], "cannot write a page"),
-        (["script.py", "--html", "no/page.html"], "no directory"),
+        (["script.py", "--html", "no/page.html"], "there is no folder `no`"),
         (["no.json", "--html", "page.html"], "cannot be read"),
         (["bad.json", "--html", "page.html"], "is no report of adtool"),
         (["empty.json", "--html", "page.html"], "is no report of adtool"),
