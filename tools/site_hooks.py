@@ -24,6 +24,7 @@ PROJECT = {
     "ARCHITECTURE.md": "project/architecture.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changelog.md",
+    "SECURITY.md": "project/security.md",
     "README.md": "index.md",
 }
 _LINK = re.compile(r"(?<!!)\[([^\]\[]+)\]\(([^)\s]+)\)")
