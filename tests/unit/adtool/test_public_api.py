@@ -15,7 +15,7 @@ import adtool
 FILES = sorted(Path(str(adtool.__file__)).parent.rglob("*.py"))
 DOORS = (
     "engine", "engine.alias", "engine.archive", "engine.autograd", "engine.classes",
-    "engine.diagnostics", "engine.foreign", "engine.processes",
+    "engine.diagnostics", "engine.foreign", "engine.private", "engine.processes",
 )  # fmt: skip
 
 
