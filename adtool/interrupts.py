@@ -44,7 +44,8 @@ class _State:
         self.holds = 0
         self.held = 0  # a signal that came meanwhile
         self.followed = -1e9  # when one that was noted was last followed
-        self.undone: dict[object, Callable[[], object]] = {}
+        self.ends: dict[object, Callable[[], object]] = {}  # of processes
+        self.undone: dict[object, Callable[[], object]] = {}  # of all else
         self.ending = False
         self.undid = False
         self.pipe = (-1, -1)
@@ -78,8 +79,14 @@ def undo(key: object, do: Callable[[], object]) -> None:
     _state.undone[key] = do
 
 
+def undo_first(key: object, do: Callable[[], object]) -> None:
+    """The same for what ends processes: before all else, so that nobody writes any more."""
+    _state.ends[key] = do
+
+
 def settled(key: object) -> None:
     """Nothing is to be undone any more. No error where there was nothing."""
+    _state.ends.pop(key, None)
     _state.undone.pop(key, None)
 
 
@@ -234,8 +241,7 @@ def _decide(number: int) -> None:
 
 def _end(number: int) -> None:
     _state.ending = True
-    _try(_end_helpers)
-    for do in reversed(list(_state.undone.values())):
+    for do in (*reversed(_state.ends.values()), _end_helpers, *reversed(_state.undone.values())):
         _try(do)
     _state.undid = True
     if not _state.quiet:
@@ -256,17 +262,12 @@ def _try(do: Callable[[], object]) -> None:
 def _end_helpers() -> None:
     """Ends programs that were started for a moment (git, dot, a compiler) and what they started.
 
-    Processes in sessions of their own are undone by who has started them. Elsewhere than on Linux
-    nothing tells of them: they end by themselves, as nobody reads what they write.
+    Elsewhere than on Linux nothing tells of them: they end by themselves, as nobody reads what they
+    write.
     """
-    ours = os.getsid(0)
-    found: list[int] = []
-    waiting = [os.getpid()]
-    while waiting:
-        for pid in _children(waiting.pop()):
-            if _session(pid) == ours:
-                found.append(pid)
-                waiting.append(pid)
+    found = _children(os.getpid())
+    for pid in found:  # which becomes longer
+        found += _children(pid)
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in found:
             try:
@@ -275,13 +276,6 @@ def _end_helpers() -> None:
                 pass
         if found:
             _wait_for(found, _POLITE)
-
-
-def _session(pid: int) -> int:
-    try:
-        return os.getsid(pid)
-    except OSError:
-        return -1
 
 
 def _children(pid: int) -> list[int]:

@@ -248,7 +248,7 @@ def _started(
             stderr=err,
             start_new_session=True,
         )
-        interrupts.undo(process, lambda: interrupts.end_group(process))
+        interrupts.undo_first(process, lambda: interrupts.end_group(process))
     return process
 
 

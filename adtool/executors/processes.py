@@ -81,7 +81,7 @@ class Processes:
         count = min(self.jobs, len(tasks))
         with private_folder() as folder:
             pool = _Pool(self, tasks, count, folder, ends, watch)
-            interrupts.undo(pool, pool.kill)
+            interrupts.undo_first(pool, pool.kill)
             try:
                 for number in range(len(tasks)):
                     yield pool.result(number)

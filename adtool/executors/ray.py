@@ -77,7 +77,7 @@ class Ray:
         ray = _ray()
         own = not ray.is_initialized()
         if own:
-            interrupts.undo(self, ray.shutdown)
+            interrupts.undo_first(self, ray.shutdown)
             _connect(self.jobs)
         try:
             with private_folder() as folder:

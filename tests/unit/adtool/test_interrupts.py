@@ -182,18 +182,21 @@ def test_programs_that_were_started_end_too(root: Path) -> None:
     program = """
     import subprocess
     interrupts.install()
-    import threading
-    code = "import os, subprocess, time; subprocess.Popen(['sleep', '60']); print(1, flush=True)"
+    code = "import subprocess, time; subprocess.Popen(['sleep', '60'], start_new_session=True)"
+    code += "; print(1, flush=True)"
     child = subprocess.Popen([sys.executable, "-c", code + "; time.sleep(60)"],
                              stdout=subprocess.PIPE)
     child.stdout.read(1)
     say(child.pid)
     say(open(f"/proc/{child.pid}/task/{child.pid}/children").read().split()[0])
+    interrupts.undo(1, lambda: say("last"))
+    interrupts.undo_first(2, lambda: say("first"))
     send("SIGINT")
     """
     code, pids, said = run(program, root)
     assert (code, said) == (2, ["error: interrupted by SIGINT"])
-    for pid in pids:
+    assert pids[2:] == ["first", "last"]
+    for pid in pids[:2]:
         state = Path(f"/proc/{pid}/stat")
         assert not state.exists() or state.read_text().rsplit(")")[1].split()[0] == "Z"
 
@@ -207,3 +210,20 @@ def test_temporary_files_are_left_to_nobody(tmp_path: Path) -> None:
         temporary.remove(name)
     assert not folder.exists() and not Path(name).exists()
     assert not {folder, name} & set(interrupts._state.undone)
+
+
+def test_little_is_imported_before_it_is_there(root: Path) -> None:
+    """Python's own answer to Ctrl-C is a traceback."""
+    program = """
+    before = {m for m in sys.modules if not m.startswith("adtool")}
+    from adtool.__main__ import main
+    say(*sorted(set(sys.modules) - before))
+    """
+    program = textwrap.dedent(program).replace("say(*", "print(*")
+    assert run(program, root)[1] == ["adtool", "adtool.__main__", "adtool.interrupts"]
+    assert 'adtool = "adtool.__main__:main"' in (root / "pyproject.toml").read_text()
+    text = (root / "adtool" / "__main__.py").read_text().split("def main")[1]
+    assert text.index("install()") < text.index("import")
+    own = (root / "adtool" / "interrupts.py").read_text().splitlines()
+    found = {line.split()[1] for line in own if line.startswith(("import ", "from "))}
+    assert found == {"__future__", "os", "signal", "sys", "time"}
