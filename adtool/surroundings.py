@@ -17,8 +17,8 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-import engine.draws  # noqa: F401  (before the target can change what NumPy has)
 from adtool.outcome import Outcome
+from engine.draws import default_rng  # noqa: F401  (before the target can change it)
 
 _BUILTINS = builtins.__dict__
 _LISTS = ("path", "meta_path", "path_hooks")

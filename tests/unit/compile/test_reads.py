@@ -19,6 +19,7 @@ BUILD = "a build under way, in a folder made for it"
 # by its path what `Cache.find` has read.
 OPENS = {
     "private": "the one way; and /proc",
+    "reading": "sources, in one way",
     "codegen/headers": OWN,
     "compile/sources": OWN,
     "compile/cache": "words that are written; a build",
