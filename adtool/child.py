@@ -71,7 +71,7 @@ def main(folder: str, root: str) -> None:
     try:
         try:
             # Only adtool sends it one. A job in the background inherits that they are ignored.
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            parents.heed_interrupts()
             outcome = _run(job, page, owner, here)
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # what there is by now is written
