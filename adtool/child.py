@@ -82,7 +82,7 @@ def main(
     try:
         try:
             # Only adtool sends it one. A job in the background inherits that they are ignored.
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            parents.heed_interrupts()
             outcome = _run(job, page, owner, here, modules, around)
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # what there is by now is written

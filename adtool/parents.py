@@ -20,3 +20,18 @@ def require(parent: int) -> None:
     """Ends this process where its parent was killed before `die_with_parent`."""
     if sys.platform == "linux" and os.getppid() != parent:
         os._exit(2)
+
+
+def heed_interrupts() -> None:
+    """An interrupt raises KeyboardInterrupt, and is not spoken of where Python drops that.
+
+    It does so in callbacks: `importlib` has one for each import.
+    """
+    before = sys.unraisablehook
+
+    def tell(dropped: sys.UnraisableHookArgs) -> None:
+        if dropped.exc_type is not KeyboardInterrupt:
+            before(dropped)
+
+    sys.unraisablehook = tell
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -242,3 +242,13 @@ def test_nothing_runs_for_a_parent_that_is_gone(there: Tool) -> None:
     process.kill()
     process.communicate(timeout=60)
     assert soon_true(lambda: not list(marked(mark)), 20.0)
+
+
+def test_of_an_interrupt_that_python_drops_nothing_is_said(adtool: Tool) -> None:
+    adtool.script(
+        "class Gone:\n    def __init__(self, error):\n        self.error = error\n"
+        "    def __del__(self):\n        raise self.error\n"
+        "Gone(KeyboardInterrupt())\nGone(ValueError('shown'))\n"
+    )
+    done = adtool("check", "script.py")
+    assert "KeyboardInterrupt" not in done.stderr and "ValueError: shown" in done.stderr
