@@ -18,6 +18,7 @@ from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin,
 
 from adtool.fitting import Unfit, fit
 from adtool.indented import indented
+from engine.characters import of_json
 
 T = TypeVar("T")
 
@@ -38,7 +39,7 @@ def dumps(value: object, indent: int | None = None) -> str:
         data = encode(value, {})
         if indent is None:
             return json.dumps(data, allow_nan=False)
-        return indented(data, indent)
+        return of_json(indented(data, indent))
 
 
 def loads(kind: type[T], text: str) -> T:

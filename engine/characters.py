@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["clean", "line", "spelled"]
+__all__ = ["clean", "line", "of_json", "spelled"]
 
 # What a log would obey: `::` at the beginning of a line, behind blanks too, and `##[` anywhere.
 _COMMAND = re.compile(r"^([^\S\n]*):(?=:)|##(?=\[)", re.MULTILINE)
@@ -44,3 +44,8 @@ def _harmless(found: re.Match[str]) -> str:
 def line(text: str) -> str:
     """The same as one line, with line ends spelt out: for a message with words of others."""
     return clean(text.replace("\r\n", "\n").replace("\n", "\\n"))
+
+
+def of_json(text: str) -> str:
+    """A text of JSON in ASCII, of the same data, in which a log finds no command."""
+    return text.replace("##[", "##\\u005b")

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from adtool.render import uris
-from adtool.render.characters import bounded, clean
+from adtool.render.characters import bounded
 from adtool.report import Finding, Problem, Report, Severity
+from engine.characters import spelled  # a line here is a command: `::` in it is data
 from engine.classes import dataclass
 
 if TYPE_CHECKING:
@@ -87,12 +88,12 @@ def _left_out(severity: Severity, count: int) -> _Note:
 
 def _command(note: _Note, setting: Setting) -> str:
     given: dict[str, str] = {}
-    message = bounded(clean(note.message), _MESSAGE)
+    message = bounded(spelled(note.message), _MESSAGE)
     if note.file is not None:
         below = uris.relative(note.file, setting.root)
         if below is None:  # a file outside of the repository is none to GitHub
             place = f"{note.file}:{note.line}" if note.line else note.file
-            message += f"\nat {clean(place)}"
+            message += f"\nat {spelled(place)}"
         else:
             given["file"] = below
             given |= _region(note)
@@ -119,4 +120,4 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     # A name that cannot be printed names no file: it stays harmless, that is all.
-    return _data(clean(text)).replace(":", "%3A").replace(",", "%2C")
+    return _data(spelled(text)).replace(":", "%3A").replace(",", "%2C")

@@ -15,6 +15,7 @@ from adtool.render.escapes import prose
 from adtool.report import Failure, Finding, Fix, Problem, Report
 from adtool.rules import Rule, load_rules
 from adtool.suppressions import UNUSED
+from engine.characters import of_json
 
 if TYPE_CHECKING:
     from adtool.render.formats import Setting
@@ -52,7 +53,7 @@ def render(reports: Sequence[Report], setting: Setting) -> str:
         base = uris.file_uri(setting.folder).rstrip("/") + "/"
         run["originalUriBaseIds"] = {_ROOT: {"uri": base}}
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(_sound(log), indent=2, allow_nan=False) + "\n"
+    return of_json(json.dumps(_sound(log), indent=2, allow_nan=False)) + "\n"
 
 
 def _rule(rule: Rule) -> Json:

@@ -180,4 +180,4 @@ def test_hostile_names_and_another_reader() -> None:
         "wrong gradient of kernel `<script>alert(1)</script>`: <script>alert(1)</script>",
         "wrong gradient of kernel `]]>`: ]]>",
     ]
-    assert suite.name == "a\\xdc80\\x00<&.py"
+    assert suite.name == "a\\udc80\\x00<&.py"
