@@ -24,6 +24,7 @@ from typing import Any
 
 import adtool
 import engine
+from engine.reading import read
 
 TOOLS = {"adtool": adtool, "engine": engine}
 OWN, OURS = "own", "ours"
@@ -244,10 +245,13 @@ def _is_tool(name: str, file: str) -> bool:
     if os.path.realpath(file) == os.path.realpath(ours):
         return True
     try:
-        with open(file, "rb") as other, open(ours, "rb") as own:
-            return other.readline() == own.readline()
+        return _first_line(file) == _first_line(ours)
     except OSError:
         return False
+
+
+def _first_line(file: str) -> bytes:
+    return read(file).partition(b"\n")[0]
 
 
 def _is_installed(file: str) -> bool:

@@ -234,7 +234,7 @@ def test_a_relative_name_is_found_on_the_path(
 # Files that are not the user's, or that are opened by another way that holds them to be regular.
 _OTHERWISE = {
     "adtool/captures/container.py", "adtool/captures/sniff.py", "adtool/accuracy/store.py",
-    "engine/reading.py",
+    "engine/private.py", "engine/reading.py",
 }  # fmt: skip
 _OWN = {  # the tool's and the engine's own files, the cache, the system's, the folder of one run
     "adtool/child.py", "adtool/faults.py", "adtool/jacobian_report.py", "adtool/kernel_listing.py",
@@ -242,7 +242,7 @@ _OWN = {  # the tool's and the engine's own files, the cache, the system's, the 
     "adtool/status.py", "adtool/traces.py", "adtool/schemas/__init__.py", "adtool/keeping.py",
     "adtool/executors/base.py", "adtool/executors/processes.py", "adtool/executors/ray.py",
     "adtool/executors/worker.py", "adtool/streams.py", "adtool/writing.py",
-    "adtool/commands/step.py", "adtool/commands/reduce.py",
+    "adtool/commands/step.py", "adtool/commands/reduce.py", "adtool/interrupts.py",
     "engine/codegen/headers.py", "engine/compile/cache.py", "engine/compile/sources.py",
     "engine/compile/cpu/build.py", "engine/compile/cpu/compiler.py", "engine/compile/cpu/pool.py",
     "engine/compile/cpu/precompiled.py", "engine/compile/cpu/shared.py",
