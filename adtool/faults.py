@@ -120,5 +120,5 @@ def _place(tapes: Sequence[CapturedTape], seen: Seen) -> tuple[int, int]:
 def read(folder: Path) -> tuple[Seen, ...]:
     """The parent's end: what was noted, nothing where nothing was."""
     with suppress(OSError, UnicodeDecodeError, codec.CodecError):
-        return codec.loads(_Page, (folder / files.FAULTS).read_text(encoding="ascii")).faults
+        return codec.loads(_Page, files.text(folder / files.FAULTS)).faults
     return ()

@@ -1,5 +1,11 @@
 """Names of the files that parent and child share, in a private directory of one run."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.reading import read
+
 JOB = "job.json"
 STATUS = "status"
 RESULT = "result.json"
@@ -10,3 +16,18 @@ DERIVATIVES = "derivatives.json"
 LISTING = "listing.json"
 FAULTS = "faults"
 TRACES = "traces.json"
+
+_MOST = 16 << 30  # bytes
+
+
+def content(path: Path) -> bytes:
+    """What the child has written. The target may have put something else in its place.
+
+    Raises OSError, also for what is no regular file.
+    """
+    return read(path, _MOST)
+
+
+def text(path: Path) -> str:
+    """The same of what is ASCII. Raises UnicodeDecodeError, too."""
+    return content(path).decode("ascii")

@@ -147,10 +147,10 @@ def run_session(
         listing = _listing(folder) if job.listing and failure is None else None
         traces = ""
         with suppress(OSError, UnicodeDecodeError):  # not there where the script failed
-            traces = (folder / files.TRACES).read_text(encoding="ascii")
+            traces = files.text(folder / files.TRACES)
         derivatives = ""
         with suppress(OSError, UnicodeDecodeError):
-            derivatives = (folder / files.DERIVATIVES).read_text(encoding="ascii")
+            derivatives = files.text(folder / files.DERIVATIVES)
     seconds = time.monotonic() - start
     return Session(
         job.target, job.options, done.tapes, done.kernels, failure, seconds, seen, plot,
@@ -190,16 +190,16 @@ def _seen(folder: Path) -> tuple[JacobianReport, bytes]:
     from adtool.jacobian_report import JacobianReport
 
     with _blaming("the results cannot be read", _TEMPORARY):
-        report = codec.loads(JacobianReport, (folder / files.JACOBIAN).read_text(encoding="ascii"))
+        report = codec.loads(JacobianReport, files.text(folder / files.JACOBIAN))
         plot = folder / files.PLOT
-        return report, plot.read_bytes() if plot.exists() else b""
+        return report, files.content(plot) if plot.exists() else b""
 
 
 def _listing(folder: Path) -> KernelListing:
     from adtool.kernel_listing import KernelListing
 
     with _blaming("the results cannot be read", _TEMPORARY):
-        return codec.loads(KernelListing, (folder / files.LISTING).read_text(encoding="ascii"))
+        return codec.loads(KernelListing, files.text(folder / files.LISTING))
 
 
 def _require_script(script: str) -> None:
@@ -326,7 +326,7 @@ def _outcome(folder: Path) -> Outcome:
     """What the child has written. Raises OSError, UnicodeDecodeError, CodecError."""
     from adtool.outcome import Outcome, unfolded
 
-    found = codec.loads(Outcome, (folder / files.RESULT).read_text(encoding="ascii"))
+    found = codec.loads(Outcome, files.text(folder / files.RESULT))
     try:
         return unfolded(found)
     except ValueError as wrong:
@@ -357,7 +357,7 @@ def _conclude(
             return nothing, endings.removed(str(folder))
         crash = ""
         with suppress(OSError):  # not there where the child did not even start
-            crash = (folder / files.CRASH).read_text(errors="replace")
+            crash = files.content(folder / files.CRASH).decode("utf-8", "replace")
         return nothing, endings.died(code, last, crash)
     except (codec.CodecError, UnicodeDecodeError) as error:
         return nothing, Failure("internal", f"the child's result cannot be read: {error}")

@@ -11,6 +11,7 @@ import os
 import struct
 from pathlib import Path
 
+from adtool import files
 from engine.classes import dataclass
 
 _SIZE = 4096
@@ -109,7 +110,7 @@ def create(path: Path) -> None:
 def read(path: Path) -> Status:
     """What the page says now. A torn text is possible while the child writes, never an error."""
     try:
-        page = path.read_bytes().ljust(_SIZE, b"\0")
+        page = files.content(path).ljust(_SIZE, b"\0")
     except OSError:  # a target may remove temporary folders
         return Status()
     phase, launches, tape, tapes, launch, done, total, size = _HEADER.unpack_from(page)

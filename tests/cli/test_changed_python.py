@@ -118,3 +118,17 @@ def test_changed_before_the_kernels(adtool: Tool, change: str) -> None:
     if done.returncode:
         assert done.stderr.count("error: ") == 1 and "script.py:" in done.stderr
         assert "adtool/" not in done.stderr and "engine/" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["os.mkfifo(path)", "os.symlink('/dev/zero', path)",
+                                  "os.mkdir(path)"])  # fmt: skip
+@pytest.mark.parametrize("name", ["result.json", "faults", "traces.json", "crash.txt"])
+def test_other_kinds_of_files_in_the_folder_of_the_run(adtool: Tool, kind: str, name: str) -> None:
+    """What the child leaves is not waited for, nor read without an end."""
+    adtool.script(
+        HEAD + KERNEL + f"path = os.path.join(sys.orig_argv[3], {name!r})\n"
+        f"if os.path.exists(path):\n    os.unlink(path)\n{kind}\nos._exit(0)\n"
+    )
+    done = adtool("check", "--timeout", "60", "script.py")
+    assert done.returncode == 2 and done.stderr.count("error: ") == 1, done.stderr
+    assert "Traceback" not in done.stderr and "bug in adtool" not in done.stderr
