@@ -260,14 +260,15 @@ def _is_installed(file: str) -> bool:
 
 def _blamed(error: BaseException) -> tuple[str, str]:
     """The module that an error is about, and the name that it does not have."""
-    if isinstance(error, ImportError):
-        found = re.match(r"cannot import name '([^']+)'", str(error))
-        return error.name or "", found[1] if found else ""
-    if isinstance(error, AttributeError):
-        module = getattr(error, "obj", None)
-        if isinstance(module, ModuleType):
-            return module.__name__, str(getattr(error, "name", ""))
-    return "", ""
+    name: object = ""
+    missing: object = ""
+    with suppress(Exception):  # an exception of the program's may have any attributes
+        if isinstance(error, ImportError):
+            found = re.match(r"cannot import name '([^']+)'", str(error))
+            name, missing = error.name, found[1] if found else ""
+        elif isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
+            name, missing = error.obj.__name__, error.name
+    return name if isinstance(name, str) else "", missing if isinstance(missing, str) else ""
 
 
 def _has(module: ModuleType, name: str, missing: str) -> bool:
