@@ -11,6 +11,7 @@ import pytest
 
 from adtool.program_modules import TOOLS
 from tests.cli.conftest import Tool
+from tests.sweeps import reduced
 
 OWN = "def train_one_epoch():\n    return 7\n\nOWN = True\n"
 
@@ -78,7 +79,10 @@ def test_all_names_at_once(adtool: Tool) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if not n.startswith("_")][::6])
+PUBLIC = [n for n in NAMES if not n.startswith("_")]
+
+
+@pytest.mark.parametrize("name", reduced(PUBLIC, lambda name: name in PUBLIC[::12]))
 def test_a_name_of_the_standard_library(adtool: Tool, name: str) -> None:
     """A Warp-style script beside a file of that name, which fails where it is run by mistake."""
     adtool.script("raise RuntimeError('the file of the program was run')\n", f"{name}.py")
