@@ -97,6 +97,7 @@ def main(
         outcome = around.blame() or Outcome(
             "internal", "a bug in adtool", detail=traceback.format_exc()
         )
+    modules.close()
     page.phase(status.END)
     gc.freeze()  # nothing of the check is looked through at the end, either
     try:
@@ -175,7 +176,7 @@ def _run(
         noted.capture = capture
         try:
             _use_device(job.options.device)
-            with _modules_kept(), modules.given(), around:
+            with _modules_kept(modules.names), modules.given(), around:
                 run_target(job.target)
         except Enough:
             pass
@@ -254,7 +255,7 @@ def _run_plainly(
     with _noting(running.wanted) as log, bounds:
         try:
             _use_device(job.options.device)
-            with _modules_kept(), modules.given(), around:
+            with _modules_kept(modules.names), modules.given(), around:
                 run_target(job.target)
         except BaseException as raised:
             error = raised
@@ -358,17 +359,20 @@ def _list(captured: list[CapturedTape], options: ListingOptions, folder: Path) -
 
 
 @contextlib.contextmanager
-def _modules_kept() -> Iterator[None]:
+def _modules_kept(own: frozenset[str]) -> Iterator[None]:
     """Afterwards, imports find what the tool itself runs on, whatever the target did to them.
 
-    That is also what the engine has loaded meanwhile: its packages still have such modules.
+    That is also what the engine has loaded meanwhile: its packages still have such modules. own:
+    names of which the program's stay.
     """
-    before = {name: m for name, m in sys.modules.items() if name != "__main__"}
+    kept = {"__main__", *own}
+    before = {n: m for n, m in sys.modules.items() if n.partition(".")[0] not in kept}
     try:
         yield
     finally:
         sys.modules.update(before)
-        _find_below(engine)
+        if engine.__name__ not in own:
+            _find_below(engine)
 
 
 def _find_below(package: ModuleType) -> None:

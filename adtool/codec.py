@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
 
-from adtool.fitting import Unfit, fit
+from adtool.fitting import Unfit, fit, hints_of
 from adtool.indented import indented
 from engine.characters import of_json
 
@@ -229,7 +229,7 @@ def _of_literal(words: tuple[Any, ...]) -> Decoder:
 
 
 def _of_dataclass(kind: Any) -> Decoder:
-    hints = get_type_hints(kind)
+    hints = hints_of(kind)
     required = [
         f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING
     ]

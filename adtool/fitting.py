@@ -24,6 +24,12 @@ _SHOWN = 40
 Walker = Callable[[str, int], int]  # from where a value begins to where it ends
 
 
+def hints_of(kind: type) -> dict[str, Any]:
+    """The types of a dataclass's fields. A program may have a module of its module's name."""
+    module = __import__(kind.__module__, globals(), None, ("",))
+    return get_type_hints(kind, vars(module))
+
+
 class Unfit(Exception):
     """Something that does not fit. path: where, the innermost place first."""
 
@@ -57,7 +63,7 @@ def _walker(kind: Any) -> Walker:
 
 
 def _of_dataclass(kind: Any) -> Walker:
-    hints = get_type_hints(kind)
+    hints = hints_of(kind)
     required = [
         f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING
     ]

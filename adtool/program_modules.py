@@ -1,8 +1,8 @@
 """Modules of the program that is checked whose names the tool, too, has modules of.
 
-The program's own come first, as in plain Python: its `engine.py`, or its `csv.py`. While it runs,
-its modules stand in `sys.modules`, and those of the tool are put there for the imports of the tool,
-of the standard library and of installed packages alone; afterwards it is the other way round.
+The program's own come first, as in plain Python: its `engine.py`, or its `csv.py`. They stand in
+`sys.modules`, also while functions of the program are checked. Those of the tool are put there for
+imports of the tool, of the standard library and of installed packages alone.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.machinery import ModuleSpec, PathFinder
+from itertools import islice
 from types import ModuleType
 from typing import Any
 
@@ -26,12 +27,15 @@ import adtool
 import engine
 from engine.reading import read
 
+_bootstrap: Any = importlib._bootstrap
 TOOLS = {"adtool": adtool, "engine": engine}
 OWN, OURS = "own", "ours"
-# What the program and the tool both stand on; its compiled code looks for its own by name.
-_SHARED = ("numpy",)
+# What the program and the tool both stand on: compiled code, and they themselves, look in
+# `sys.modules` for them.
+_SHARED = ("numpy", "warnings")
 _LATE = ("random", "fft", "linalg", "polynomial", "ma", "ctypeslib", "rec", "char", "strings",
          "testing", "typing")  # fmt: skip
+_MOST = 1000  # entries of a folder that are looked at
 # What the tool imports late.
 _LIBRARIES = ("graphviz", "jinja2", "matplotlib", "pygments", "rich", "tomli", "typer")
 _SUFFIXES = importlib.machinery.all_suffixes()
@@ -77,24 +81,26 @@ class ProgramModules:
         self.names = frozenset(names - {n for n, w in self._choice.items() if w == OURS})
         if self.names:
             _load_numpy()
-        self._there = True  # whether the program's stand in sys.modules, and not the tool's
+        self._there = True  # whether the program's stand in `sys.modules`, and not the tool's
         self._others: dict[str, ModuleType] = {}  # those that do not
         self._lock = threading.RLock()
         self._import: Any = builtins.__import__
+        self._by_name: Any = _bootstrap._gcd_import
 
     @contextmanager
     def given(self) -> Iterator[None]:
-        """The program finds its own modules."""
-        if not self.names:
-            yield
-            return
-        self._import = builtins.__import__
-        builtins.__import__ = self._imported
-        sys.meta_path.insert(0, self)
-        self._others = self._taken()
-        try:
-            yield
-        finally:
+        """The program finds its own modules, from then on: checks run functions of its own."""
+        if self.names:
+            self._import = builtins.__import__
+            builtins.__import__ = self._imported
+            _bootstrap._gcd_import = self._imported_by_name
+            sys.meta_path.insert(0, self)
+            self._others = self._taken()
+        yield
+
+    def close(self) -> None:
+        """Puts the tool's modules in place: Python itself looks for some when it ends."""
+        if self._there and self._others:
             self._swap()
 
     def _imported(
@@ -102,27 +108,49 @@ class ProgramModules:
         fromlist: Any = (), level: int = 0,
     ) -> Any:  # fmt: skip
         """Takes the place of `__import__`: a name is looked up for the one that asks."""
+        scope = globals or {}
         top = name.partition(".")[0]
-        if level and globals is not None:
-            top = str(globals.get("__package__") or globals.get("__name__")).partition(".")[0]
+        if level:
+            top = str(scope.get("__package__") or scope.get("__name__")).partition(".")[0]
+        # Compiled code, as pickle's, takes from `sys.modules` what it had imported so.
+        compiled = fromlist == ["__doc__"] and not self._is_tools(scope)
+        if top not in self.names or compiled or self._is_programs(top, scope):
+            with self._standing(True) if top in self.names else nullcontext():
+                return self._import(name, globals, locals, fromlist, level)
+        try:
+            with self._standing(False):
+                found = self._import(name, globals, locals, fromlist, level)
+            if self._is_tools(scope) or all(
+                word == "*" or hasattr(found, word) for word in fromlist or ()
+            ):
+                return found
+        except ModuleNotFoundError as error:
+            if self._is_tools(scope) or error.name == top:
+                raise
+        # A library looks for what the program has named, as a class in a pickle.
+        with self._standing(True):
+            return self._import(name, globals, locals, fromlist, level)
+
+    def _imported_by_name(self, name: str, package: str | None = None, level: int = 0) -> Any:
+        """The same for `importlib.import_module`, by who calls that."""
+        top = ((package or "") if level else name).partition(".")[0]
+        scope = sys._getframe(2).f_globals
         if top not in self.names:
-            return self._import(name, globals, locals, fromlist, level)
-        programs = self._is_programs(top, globals or {})
-        if programs and self._there:
-            return self._import(name, globals, locals, fromlist, level)
-        with self._lock, self._standing(programs):
-            return self._import(name, globals, locals, fromlist, level)
+            return self._by_name(name, package, level)
+        with self._standing(self._is_programs(top, scope)):
+            return self._by_name(name, package, level)
 
     @contextmanager
     def _standing(self, programs: bool) -> Iterator[None]:
         """Puts the modules of one side in place."""
-        swapped = programs is not self._there
-        if swapped:
-            self._swap()
-        try:
+        if programs is self._there:
             yield
-        finally:
-            if swapped:
+            return
+        with self._lock:
+            self._swap()
+            try:
+                yield
+            finally:
                 self._swap()
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -144,6 +172,10 @@ class ProgramModules:
     def _taken(self) -> dict[str, ModuleType]:
         names = [n for n in list(sys.modules) if n.partition(".")[0] in self.names]
         return {n: sys.modules.pop(n) for n in names}
+
+    def _is_tools(self, scope: Mapping[str, Any]) -> bool:
+        file = _file_of(scope)
+        return file is not None and os.path.realpath(file).startswith(_TOOL)
 
     def _is_programs(self, top: str, scope: Mapping[str, Any]) -> bool:
         """Whether the program asks, and not the tool or what it stands on."""
@@ -230,11 +262,10 @@ def _own_spec(name: str, folders: Sequence[str]) -> ModuleSpec | None:
 def _has_programs(spec: ModuleSpec) -> bool:
     """Whether a folder without `__init__.py` is a package: one of data is none."""
     for place in spec.submodule_search_locations or ():
-        try:
-            if any(entry.endswith(".py") for entry in os.listdir(place)):
+        with suppress(OSError):
+            folders = [place, *(e.path for e in islice(os.scandir(place), _MOST) if e.is_dir())]
+            if any(e.endswith(".py") for f in folders for e in os.listdir(f)):
                 return True
-        except OSError:
-            continue
     return False
 
 
@@ -262,13 +293,14 @@ def _blamed(error: BaseException) -> tuple[str, str]:
     """The module that an error is about, and the name that it does not have."""
     name: object = ""
     missing: object = ""
-    with suppress(Exception):  # an exception of the program's may have any attributes
+    # An exception of the program's may have any attributes.
+    with suppress(Exception, SystemExit):
         if isinstance(error, ImportError):
             found = re.match(r"cannot import name '([^']+)'", str(error))
             name, missing = error.name, found[1] if found else ""
         elif isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
             name, missing = error.obj.__name__, error.name
-    return name if isinstance(name, str) else "", missing if isinstance(missing, str) else ""
+    return name if type(name) is str else "", missing if type(missing) is str else ""
 
 
 def _has(module: ModuleType, name: str, missing: str) -> bool:

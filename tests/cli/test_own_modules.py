@@ -36,9 +36,11 @@ def started() -> set[str]:
 
 
 # Names of the standard library that a program may have, too, in plain Python. `distutils` is made
-# by setuptools where it is installed.
+# by setuptools where it is installed; of `warnings` there is one, as of NumPy.
 NAMES = sorted(
-    n for n in sys.stdlib_module_names - started() - {"distutils"} if not _imp.is_frozen(n)
+    n
+    for n in sys.stdlib_module_names - started() - {"distutils", "warnings"}
+    if not _imp.is_frozen(n)
 )
 LIBRARIES = ("adtool", "engine", "graphviz", "jinja2", "matplotlib", "rich", "typer")
 
@@ -266,3 +268,80 @@ def test_rules_of_jax_in_the_programs_engine(adtool: Tool) -> None:
     report = adtool.report("script.py")
     (found,) = [f for f in report["findings"] if f["severity"] == "error"]
     assert found["code"] == "G001" and found["file"].endswith("engine/ops.py")
+
+
+LATE = (
+    "import importlib; assert importlib.import_module('engine.util').Cfg",
+    "import sys; sys.modules['engine.util']; sys.modules[__name__]",
+    "import pickle; pickle.loads(pickle.dumps(engine.util.Cfg()))",
+    "import inspect; inspect.getsource(engine.util.Cfg)",
+    "import dataclasses as d\n        @d.dataclass\n        class D:\n            a: 'int' = 1",
+    "import pkgutil; assert b'Cfg' in pkgutil.get_data('engine', 'util.py')",
+    "import importlib; importlib.import_module('engine.late').L",
+    "from engine.late import L; import engine.util as u; u.Cfg",
+)
+
+
+def test_modules_that_are_asked_for_while_functions_are_checked(adtool: Tool) -> None:
+    pytest.importorskip("torch")
+    adtool.script("MINE = 1\n", "engine/__init__.py")
+    adtool.script("class Cfg:\n    pass\n", "engine/util.py")
+    adtool.script("L = 1\n", "engine/late.py")
+    text = "import torch, engine, engine.util\n"
+    for number, line in enumerate(LATE):
+        text += (
+            f"class Cube{number}(torch.autograd.Function):\n"
+            "    @staticmethod\n"
+            "    def forward(ctx, x):\n"
+            "        ctx.save_for_backward(x)\n"
+            "        return x ** 3\n"
+            "    @staticmethod\n"
+            "    def backward(ctx, g):\n"
+            "        (x,) = ctx.saved_tensors\n"
+            f"        {line}\n"
+            "        return 3 * x ** 2 * g\n"
+        )
+    adtool.script(text, "engine/ops.py")
+    adtool.script(
+        "import torch\nfrom engine import ops\n"
+        f"for n in range({len(LATE)}):\n"
+        "    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)\n"
+        "    getattr(ops, f'Cube{n}').apply(x).sum().backward()\n"
+    )
+    report = adtool.report("script.py")
+    assert not report["findings"] and len(report["launches"]) == len(LATE)
+
+
+@pytest.mark.parametrize("name", ["code", "calendar", "engine"])
+@pytest.mark.parametrize("way", ["fork", "spawn", "queue", "timeit"])
+def test_libraries_find_what_the_program_names(adtool: Tool, name: str, way: str) -> None:
+    adtool.script("", f"{name}/__init__.py")
+    adtool.script(
+        "class Cfg:\n    def __init__(self, n): self.n = n\ndef work(i):\n    return Cfg(i)\n",
+        f"{name}/model.py",
+    )
+    use = {
+        "fork": "with mp.get_context('fork').Pool(2) as p:\n        got = p.map(work, [1, 2])",
+        "spawn": "with mp.get_context('spawn').Pool(1) as p:\n        got = p.map(work, [1, 2])",
+        "queue": "q = mp.Queue(); q.put(Cfg(1)); got = [q.get(), Cfg(2)]",
+        "timeit": "import timeit; timeit.timeit('work(1)', "
+        f"'from {name}.model import work', number=1); got = [Cfg(1), Cfg(2)]",
+    }[way]
+    adtool.script(
+        f"from {name}.model import work, Cfg\nimport multiprocessing as mp\n"
+        f"if __name__ == '__main__':\n    {use}\n    assert got[1].n == 2\n"
+        "    import main_kernel\n",
+        "main.py",
+    )
+    adtool.script("import warp as wp\n" + KERNEL.format(factor=1.5), "main_kernel.py")
+    passed(adtool, "--alias", "warp", "main.py")
+
+
+def test_a_folder_with_code_in_its_folders(adtool: Tool) -> None:
+    adtool.script("A = 3\n", "engine/sub/mod.py")
+    adtool.script(
+        "from engine.sub.mod import A\nassert A == 3\n"
+        "import warp as wp\n" + KERNEL.format(factor=1.5),
+        "main.py",
+    )
+    passed(adtool, "--alias", "warp", "main.py")
