@@ -30,9 +30,9 @@ from engine.reading import read
 _bootstrap: Any = importlib._bootstrap
 TOOLS = {"adtool": adtool, "engine": engine}
 OWN, OURS = "own", "ours"
-# What the program and the tool both stand on: compiled code, and they themselves, look in
+# What the program and the tool both stand on: the interpreter, or they themselves, look in
 # `sys.modules` for them.
-_SHARED = ("numpy", "warnings")
+_SHARED = ("copyreg", "numpy", "warnings")
 _LATE = ("random", "fft", "linalg", "polynomial", "ma", "ctypeslib", "rec", "char", "strings",
          "testing", "typing")  # fmt: skip
 _MOST = 1000  # entries of a folder that are looked at
