@@ -40,7 +40,7 @@ from adtool.report import Problem
 from adtool.reruns import SHORT
 from adtool.sharing import MOST
 from adtool.sources import WARP
-from adtool.surroundings import Surroundings
+from adtool.surroundings import LastWords, Surroundings
 from adtool.target import TargetError, first_folder, join_threads, run_target
 from engine.alias import install
 from engine.archive import ArchiveError
@@ -78,33 +78,52 @@ def main(
     modules = ProgramModules([*([] if first is None else [first]), *given], started, choice)
     sys.path[:] = path
     around = Surroundings()
+    last = LastWords(folder, files.RESULT, codec.brief(folded(_CHANGED)).encode("ascii"))
+    try:
+        outcome = _outcome(job, page, owner, here, modules, around)
+        modules.close()
+        page.phase(status.END)
+        gc.freeze()  # nothing of the check is looked through at the end, either
+        try:
+            _write(outcome, here)
+        except OSError as error:
+            with contextlib.suppress(OSError):  # then the parent sees that there is no outcome
+                _write(_unwritten(error), here)
+    except Exception:
+        with contextlib.suppress(Exception):  # then the parent sees that there is no outcome
+            last.say()
+
+
+_CHANGED = Outcome(
+    "target",
+    "the script has changed Python so that what came of it cannot be told",
+    "let it put back what it changes: `with unittest.mock.patch(...):` does so",
+)
+
+
+def _outcome(
+    job: Job, page: status.StatusWriter, owner: int, here: Path, modules: ProgramModules,
+    around: Surroundings,
+) -> Outcome:  # fmt: skip
     begin = _current_folder(), dict(os.environ)
     try:
         try:
             # Only adtool sends it one. A job in the background inherits that they are ignored.
             parents.heed_interrupts()
-            outcome = _run(job, page, owner, here, modules, around)
+            return _run(job, page, owner, here, modules, around)
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # what there is by now is written
     except Restart as restart:
         os.chdir(begin[0] or os.sep)
         os.execve(sys.executable, [*sys.orig_argv, restart.choice], begin[1])
     except KeyboardInterrupt:
-        outcome = Outcome("interrupted")
+        return Outcome("interrupted")
     except OSError as error:  # of a folder that takes no results: the target's own is told by it
-        outcome = _unwritten(error)
+        return around.blame() or _unwritten(error)
     except Exception:
-        outcome = around.blame() or Outcome(
+        return around.blame() or Outcome(
             "internal", "a bug in adtool", detail=traceback.format_exc()
         )
-    modules.close()
-    page.phase(status.END)
-    gc.freeze()  # nothing of the check is looked through at the end, either
-    try:
-        _write(outcome, here)
-    except OSError as error:
-        with contextlib.suppress(OSError):  # then the parent sees that there is no outcome
-            _write(_unwritten(error), here)
 
 
 def _unwritten(error: OSError) -> Outcome:

@@ -58,7 +58,7 @@ def kind_of(value: object) -> str:
 
 def is_normal(end: SystemExit) -> bool:
     """Whether a program that ends so has not failed; its code may be of any type."""
-    return end.code is None or (isinstance(end.code, int) and int(end.code) == 0)
+    return end.code is None or (isinstance(end.code, int) and int.__int__(end.code) == 0)
 
 
 def text_of(error: BaseException) -> str:

@@ -7,8 +7,9 @@ import pytest
 from tests.cli.conftest import Tool
 
 HEAD = """
-import builtins, functools, gc, inspect, io, json, linecache, math, os, re, resource, signal
-import struct, sys, threading, time, traceback
+import ast, builtins, contextlib, enum, functools, gc, importlib.machinery, inspect, io, json
+import linecache, math, os, pathlib, re, resource, signal, struct, sys, threading, time
+import traceback, warnings
 import numpy as np
 import engine as wp
 
@@ -61,6 +62,15 @@ CHANGES = {
     "finders": "sys.meta_path.clear()",
     "modules": "sys.modules.clear()",
     "import": "builtins.__import__ = refuse",
+    "methods": "pathlib.Path.write_text = refuse; "
+    "json.JSONEncoder.encode = ast.NodeVisitor.visit = enum.Enum.__hash__ = refuse; "
+    "contextlib.suppress.__exit__ = traceback.FrameSummary.__init__ = refuse",
+    "loaders": "importlib.machinery.SourceFileLoader.get_data = refuse",
+    "states": "warnings.filters = 5; linecache.cache = None",
+    "memory": "resource.setrlimit(resource.RLIMIT_AS, (10**8, resource.RLIM_INFINITY))",
+    "blocked": "[sys.modules.update({n: None}) for n in list(sys.modules)]",
+    "folders": "sys.path[:] = [5, None, chr(0)]; sys.path_hooks.insert(0, refuse)",
+    "programs": "os.environ.update(PATH='', HOME='/nonexistent')",
     "builtins": "builtins.isinstance = builtins.zip = None; del builtins.len",
 }
 
@@ -95,13 +105,17 @@ def adj_f(x: float, adj_ret: float):
 
 @pytest.mark.parametrize(
     ("change", "name"),
-    [("np.asarray = None", "numpy.asarray"), ("np.linalg.norm = refuse", "numpy.linalg.norm")],
+    [
+        ("np.asarray = None", "numpy.asarray"),
+        ("np.linalg.norm = refuse", "numpy.linalg.norm"),
+        ("[setattr(wp, n, refuse) for n, v in list(vars(wp).items()) if callable(v)]", "engine."),
+    ],
 )
 def test_the_script_is_blamed(adtool: Tool, change: str, name: str) -> None:
     adtool.script(HEAD + KERNEL + change + "\n")
     done = adtool("check", "script.py")
     assert done.returncode == 2
-    assert f"error: the script has put something else in the place of `{name}`" in " ".join(
+    assert f"error: the script has put something else in the place of `{name}" in " ".join(
         done.stderr.split()
     )
     assert "Traceback" not in done.stderr and "bug" not in done.stderr
@@ -132,3 +146,15 @@ def test_other_kinds_of_files_in_the_folder_of_the_run(adtool: Tool, kind: str, 
     done = adtool("check", "--timeout", "60", "script.py")
     assert done.returncode == 2 and done.stderr.count("error: ") == 1, done.stderr
     assert "Traceback" not in done.stderr and "bug in adtool" not in done.stderr
+
+
+def test_a_thread_that_goes_on_changing(adtool: Tool) -> None:
+    adtool.script(
+        HEAD + KERNEL + "def change():\n    time.sleep(0.02)\n    while True:\n"
+        "        builtins.isinstance = refuse\n"
+        "threading.Thread(target=change, daemon=True).start()\n"
+    )
+    done = adtool("check", "script.py")
+    assert done.returncode == 2 and done.stderr.count("error: ") == 1, done.stderr
+    assert "Traceback" not in done.stderr and "bug in adtool" not in done.stderr
+    assert "script" in done.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adtool.program_modules import TOOLS
+from adtool.program_modules import _SHARED, TOOLS
 from tests.cli.conftest import Tool
 from tests.sweeps import reduced
 
@@ -36,10 +36,10 @@ def started() -> set[str]:
 
 
 # Names of the standard library that a program may have, too, in plain Python. `distutils` is made
-# by setuptools where it is installed; of `warnings` there is one, as of NumPy.
+# by setuptools where it is installed.
 NAMES = sorted(
     n
-    for n in sys.stdlib_module_names - started() - {"distutils", "warnings"}
+    for n in sys.stdlib_module_names - started() - {"distutils", *_SHARED}
     if not _imp.is_frozen(n)
 )
 LIBRARIES = ("adtool", "engine", "graphviz", "jinja2", "matplotlib", "rich", "typer")
