@@ -22,6 +22,7 @@ from adtool import codec, files, interrupts, status, temporary
 from adtool.exits import ToolError, because
 from adtool.job import CheckOptions, Job, Target
 from adtool.report import Failure, Finding
+from engine import private
 from engine.classes import dataclass
 from engine.processes import wait
 
@@ -226,6 +227,14 @@ def private_folder() -> Iterator[Path]:
     with ExitStack() as stack:
         with _blaming("no temporary folder can be made", _TEMPORARY):
             folder = stack.enter_context(temporary.folder())
+        try:
+            private.private_folder(str(folder))
+        except private.Untrusted as error:  # it holds what is run, and what came of it
+            raise ToolError(
+                f"the temporary folder is not safe from other users: `{error.path}` {error.why}",
+                "set TMPDIR to a folder that others cannot write to, or make that one sticky",
+                "environment",
+            ) from None
         yield folder
 
 

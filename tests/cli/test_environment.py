@@ -161,3 +161,17 @@ def test_modules_that_the_script_removes(adtool: Any, what: str) -> None:
     adtool.script(GOOD + f"import sys\n{remove if what == 'REMOVE' else what}\n")
     done = adtool("check", "script.py")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_temporary_folder_that_others_may_exchange(adtool: Any) -> None:
+    """Another user could put a job of its own there, which would be run."""
+    adtool.script("pass\n")
+    folder = adtool.folder / "tmp"
+    folder.mkdir()
+    adtool.env["TMPDIR"] = str(folder)
+    folder.chmod(0o777)
+    done = adtool("check", "script.py")
+    assert done.returncode == 2 and "not safe from other users" in " ".join(done.stderr.split())
+    assert not list(folder.iterdir())
+    folder.chmod(0o1777)
+    assert "made no tape" in adtool("check", "script.py").stderr
