@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adtool import codec
 from adtool.captures.container import CaptureReader
@@ -130,10 +130,6 @@ def read(path: Path | None = None) -> Last:
                 () if report is None else report.findings, _verdicts(report),
                 traces or Traces((), 0), report,
             )  # fmt: skip
-            try:
-                check(last)
-            except codec.CodecError as error:
-                raise reader.damaged(f"it is damaged ({error})") from None
     except ToolError as error:
         help = _AGAIN if given is None and error.help != _OWN else error.help
         raise ToolError(error.message, help, error.kind) from None
@@ -154,37 +150,9 @@ def _told(path: str) -> Iterator[None]:
 
 
 def _traces(text: str) -> Traces:
-    from adtool.traces import Traces
+    from adtool.traces import loads
 
     try:
-        return codec.loads(Traces, text)
+        return loads(text)
     except codec.CodecError as error:
         raise ToolError(f"the traces of the run cannot be read: {error}") from None
-
-
-def check(last: Last) -> None:
-    """Raises CodecError where a number that names something names nothing."""
-    for t in last.traces.tapes:
-        x = t.listing
-        _within(f"tape {t.tape}, base", (a.base for a in x.arrays), len(x.arrays), -1)
-        _within(f"tape {t.tape}, seeded", x.seeded, len(x.arrays), 0)
-        if len(t.operations) != len(x.operations):
-            raise codec.CodecError(f"tape {t.tape}: not every operation has its trace")
-        for k in x.kernels:
-            _within(f"kernel {k.name!r}", (*k.reads, *k.writes), len(k.parameters), 0)
-        for o, traced in zip(x.operations, t.operations, strict=True):
-            place = f"tape {t.tape}, operation {o.index}"
-            _within(place, [o.kernel], len(x.kernels), 0)
-            _within(place, [o.site], len(x.sites), -1)
-            _within(place, o.arrays, len(x.arrays), -1)
-            count = len(x.kernels[o.kernel].parameters)
-            flow = traced.flow
-            sizes = [] if flow is None else [flow.incoming, flow.outgoing, flow.added]
-            if any(len(s) != count for s in (o.arrays, *sizes)):
-                raise codec.CodecError(f"{place}: {count} parameters are expected")
-
-
-def _within(place: str, numbers: Any, count: int, least: int) -> None:
-    for n in numbers:
-        if not least <= n < count:
-            raise codec.CodecError(f"{place}: {n} is not from {least} to {count - 1}")

@@ -18,10 +18,12 @@ from tests.fuzz.readers import READERS, REFUSED, Reader
 from tests.fuzz.samples import (
     arrays,
     document,
+    draw_capture,
     members,
     read_capture,
     with_array,
     with_tapes,
+    with_traces,
 )
 from tests.sweeps import reduced
 
@@ -125,6 +127,24 @@ def test_tapes_with_changed_values(program: str, count: int, tmp_path: Path) -> 
         attempt(reader, with_tapes(tmp_path / "run.adt", program, text))
 
     holds()
+
+
+@pytest.mark.parametrize("program", ["of_structs", "that_overwrites"])
+@pytest.mark.parametrize("count", reduced([150, 5000], lambda n: n == 150))
+def test_traces_with_changed_values(program: str, count: int, tmp_path: Path) -> None:
+    """What is read is drawn in every way: picture, table and page. Else the member is named."""
+    good, seen = members(program)["traces.json"].decode(), Counter[bool]()
+    reader = Reader("traces", "run.adt", bytes, draw_capture)
+
+    @settings(max_examples=count, suppress_health_check=_CHECKS, **_FEW)  # type: ignore[arg-type]
+    @given(changed_json(good))
+    def holds(text: str) -> None:
+        words = attempt(reader, with_traces(tmp_path / "run.adt", program, text))
+        assert not words or "its traces.json is damaged" in words
+        seen[not words] += 1
+
+    holds()
+    assert min(seen[True], seen[False]) > count // 10, seen
 
 
 @pytest.mark.filterwarnings("error")  # a header is not to be heard of otherwise, either
