@@ -197,3 +197,14 @@ def test_fields_that_are_not_what_the_parameters_come_from(tmp_path: Path) -> No
     reader = Reader("tapes", "run.adt", bytes, read_capture)
     path = with_tapes(tmp_path / "run.adt", "of_structs", json.dumps(data))
     assert "its arguments are not what its parameters come from" in attempt(reader, path)
+
+
+@pytest.mark.parametrize("axes", ["0", "-1", "5"])
+def test_axes_of_a_launch_that_there_are_not(axes: str, tmp_path: Path) -> None:
+    data = document("of_loops")
+    (first, *_) = [f for f in data["functions"] if f["is_kernel"]]
+    tid = next(s for s in first["body"] if s["word"] == "tid")
+    first["atoms"][tid["atoms"][1][1]]["numbers"] = [axes]
+    reader = Reader("tapes", "run.adt", bytes, read_capture)
+    path = with_tapes(tmp_path / "run.adt", "of_loops", json.dumps(data))
+    assert f"tid gives 1 to 4 coordinates, not {axes}" in attempt(reader, path)
