@@ -25,7 +25,6 @@ from engine.lang.types import (
     shape_of,
 )
 
-
 _AXES = 4  # of a launch, at most
 
 

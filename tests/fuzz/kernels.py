@@ -1,6 +1,7 @@
 """Checks captures with changed kernels, each in a process of its own: `kernels SEED COUNT`.
 
-Prints how each ended: done, engine or refused; not compiled, which is a fault; or a signal's number, or the name of an exception.
+Prints how each ended: done, engine, refused, or not compiled, which is a fault; or a signal's
+number, or the name of an exception.
 """
 
 from __future__ import annotations
