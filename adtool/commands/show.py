@@ -69,7 +69,7 @@ def show(
     target = one_target("show", words, module)
     if target.capture:
         raise ToolError(
-            f"`adtool show` takes no captures, and `{target.name}` is one: it has no code to show",
+            f"`adtool show` takes no captures: `{target.name}`",
             f"name the script that it is of: adtool show SCRIPT {kernel}",
         )
     job = Job(
