@@ -7,8 +7,7 @@ checked again from it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,16 +109,7 @@ def read(path: Path | None = None) -> Last:
     given = path
     path = Path(FOLDER) / NAME if path is None else path
     if given is None:
-        try:
-            os.lstat(path)
-        except FileNotFoundError:
-            raise ToolError(
-                f"no run to draw: there is no `{path}` in this folder", _AGAIN
-            ) from None
-        except OSError:
-            pass  # told where it is opened
-        with _told(FOLDER):
-            own_folder(FOLDER)
+        _require_last(path)
     try:
         with CaptureReader(path, _own if given is None else at_once) as reader:
             run = Run(reader)
@@ -136,17 +126,34 @@ def read(path: Path | None = None) -> Last:
     return last
 
 
-def _own(path: str, flags: int) -> int:
-    with _told(path):
-        return opened(path, flags=flags)[0]
-
-
-@contextmanager
-def _told(path: str) -> Iterator[None]:
+def _require_last(path: Path) -> None:
+    """Raises ToolError where no run was kept, or where others could have put it there."""
+    there = os.path.lexists(path)
     try:
-        yield
+        own_folder(FOLDER)
     except Untrusted as error:
-        raise ToolError(f"`{path}` cannot be read: it {error.why}", _OWN, "environment") from None
+        if not there:
+            raise ToolError(
+                f"no run to draw: none is kept, since `{FOLDER}` {error.why}",
+                f"delete `{FOLDER}` and run `adtool check SCRIPT`",
+                "environment",
+            ) from None
+        raise _untrusted(FOLDER, error) from None
+    except OSError:
+        pass  # there is none
+    if not there:
+        raise ToolError(f"no run to draw: there is no `{path}` in this folder", _AGAIN)
+
+
+def _own(path: str, flags: int) -> int:
+    try:
+        return opened(path, flags=flags)[0]
+    except Untrusted as error:
+        raise _untrusted(path, error) from None
+
+
+def _untrusted(path: str, error: Untrusted) -> ToolError:
+    return ToolError(f"`{path}` cannot be read: it {error.why}", _OWN, "environment")
 
 
 def _traces(text: str) -> Traces:
