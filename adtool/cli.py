@@ -14,7 +14,7 @@ import typer
 import typer.main
 from typer.core import TyperCommand
 
-from adtool import __version__, configuration, streams, usage
+from adtool import __version__, configuration, places, streams, usage
 from adtool.commands.plain_values import PlainCommand, PlainGroup
 from adtool.commands.targets import ActionCommand, LookCommand, LookKernelCommand, TargetCommand
 from adtool.exits import Exit, ToolError, because
@@ -65,7 +65,7 @@ def _needed(args: Sequence[str]) -> typer.Typer:
     Settings of a project are for all commands, and are held against the options of all.
     """
     named = next((a for a in args if a not in ("--no-color",)), "")
-    if named in _COMMANDS and not configuration.is_set(Path.cwd()):
+    if named in _COMMANDS and not configuration.is_set(Path(places.folder())):
         return _app([named])
     return _whole()
 
@@ -97,8 +97,9 @@ def _globals(
         "explain",
         "schema",
     ):  # these help where settings are wrong
-        ctx.default_map = configuration.settings(Path.cwd(), commands.commands)
-        ctx.meta["adtool.project"] = configuration.project(Path.cwd(), commands.commands)
+        here = Path(places.folder())
+        ctx.default_map = configuration.settings(here, commands.commands)
+        ctx.meta["adtool.project"] = configuration.project(here, commands.commands)
 
 
 def main(args: list[str] | None = None) -> NoReturn:
@@ -150,7 +151,7 @@ def _json(args: list[str]) -> bool:
         return usage.wants_json(args)
     commands: Any = typer.main.get_command(_whole())
     with suppress(ToolError, OSError):
-        found = configuration.settings(Path.cwd(), commands.commands)
+        found = configuration.settings(Path(places.folder()), commands.commands)
         return any(found.get(a, {}).get("format") == "json" for a in args)
     return False
 

@@ -7,10 +7,9 @@ checked again from it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adtool import codec
 from adtool.captures.container import CaptureReader
@@ -110,16 +109,7 @@ def read(path: Path | None = None) -> Last:
     given = path
     path = Path(FOLDER) / NAME if path is None else path
     if given is None:
-        try:
-            os.lstat(path)
-        except FileNotFoundError:
-            raise ToolError(
-                f"no run to draw: there is no `{path}` in this folder", _AGAIN
-            ) from None
-        except OSError:
-            pass  # told where it is opened
-        with _told(FOLDER):
-            own_folder(FOLDER)
+        _require_last(path)
     try:
         with CaptureReader(path, _own if given is None else at_once) as reader:
             run = Run(reader)
@@ -130,61 +120,46 @@ def read(path: Path | None = None) -> Last:
                 () if report is None else report.findings, _verdicts(report),
                 traces or Traces((), 0), report,
             )  # fmt: skip
-            try:
-                check(last)
-            except codec.CodecError as error:
-                raise reader.damaged(f"it is damaged ({error})") from None
     except ToolError as error:
         help = _AGAIN if given is None and error.help != _OWN else error.help
         raise ToolError(error.message, help, error.kind) from None
     return last
 
 
-def _own(path: str, flags: int) -> int:
-    with _told(path):
-        return opened(path, flags=flags)[0]
-
-
-@contextmanager
-def _told(path: str) -> Iterator[None]:
+def _require_last(path: Path) -> None:
+    """Raises ToolError where no run was kept, or where others could have put it there."""
+    there = os.path.lexists(path)
     try:
-        yield
+        own_folder(FOLDER)
     except Untrusted as error:
-        raise ToolError(f"`{path}` cannot be read: it {error.why}", _OWN, "environment") from None
+        if not there:
+            raise ToolError(
+                f"no run to draw: none is kept, since `{FOLDER}` {error.why}",
+                f"delete `{FOLDER}` and run `adtool check SCRIPT`",
+                "environment",
+            ) from None
+        raise _untrusted(FOLDER, error) from None
+    except OSError:
+        pass  # there is none
+    if not there:
+        raise ToolError(f"no run to draw: there is no `{path}` in this folder", _AGAIN)
+
+
+def _own(path: str, flags: int) -> int:
+    try:
+        return opened(path, flags=flags)[0]
+    except Untrusted as error:
+        raise _untrusted(path, error) from None
+
+
+def _untrusted(path: str, error: Untrusted) -> ToolError:
+    return ToolError(f"`{path}` cannot be read: it {error.why}", _OWN, "environment")
 
 
 def _traces(text: str) -> Traces:
-    from adtool.traces import Traces
+    from adtool.traces import loads
 
     try:
-        return codec.loads(Traces, text)
+        return loads(text)
     except codec.CodecError as error:
         raise ToolError(f"the traces of the run cannot be read: {error}") from None
-
-
-def check(last: Last) -> None:
-    """Raises CodecError where a number that names something names nothing."""
-    for t in last.traces.tapes:
-        x = t.listing
-        _within(f"tape {t.tape}, base", (a.base for a in x.arrays), len(x.arrays), -1)
-        _within(f"tape {t.tape}, seeded", x.seeded, len(x.arrays), 0)
-        if len(t.operations) != len(x.operations):
-            raise codec.CodecError(f"tape {t.tape}: not every operation has its trace")
-        for k in x.kernels:
-            _within(f"kernel {k.name!r}", (*k.reads, *k.writes), len(k.parameters), 0)
-        for o, traced in zip(x.operations, t.operations, strict=True):
-            place = f"tape {t.tape}, operation {o.index}"
-            _within(place, [o.kernel], len(x.kernels), 0)
-            _within(place, [o.site], len(x.sites), -1)
-            _within(place, o.arrays, len(x.arrays), -1)
-            count = len(x.kernels[o.kernel].parameters)
-            flow = traced.flow
-            sizes = [] if flow is None else [flow.incoming, flow.outgoing, flow.added]
-            if any(len(s) != count for s in (o.arrays, *sizes)):
-                raise codec.CodecError(f"{place}: {count} parameters are expected")
-
-
-def _within(place: str, numbers: Any, count: int, least: int) -> None:
-    for n in numbers:
-        if not least <= n < count:
-            raise codec.CodecError(f"{place}: {n} is not from {least} to {count - 1}")

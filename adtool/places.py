@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from adtool.exits import ToolError
+
 _DETOUR = f"{os.sep}..{os.sep}"
 
 
@@ -24,6 +26,19 @@ def shortened(text: str) -> str:
     if not root:
         return text
     return re.sub(rf'(^ *File "| at |\(){re.escape(root)}', r"\1", text, flags=re.MULTILINE)
+
+
+def folder() -> str:
+    """The current directory. Raises ToolError where there is none."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise ToolError(
+            "the current folder was removed", "go to one that is there: cd FOLDER", "environment"
+        ) from None
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise ToolError(f"the current folder cannot be used: {why}", "", "environment") from None
 
 
 def here() -> str:

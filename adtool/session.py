@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from adtool import codec, files, interrupts, status, temporary
+from adtool import codec, files, interrupts, places, status, temporary
 from adtool.exits import ToolError, because
 from adtool.job import CheckOptions, Job, Target
 from adtool.report import Failure, Finding
@@ -207,7 +207,7 @@ def _require_script(script: str) -> None:
     if os.path.isdir(script):
         raise ToolError(f"`{script}` is a directory", "name a script in it, or use -m MODULE")
     if not os.path.exists(script):
-        raise ToolError(f"no script `{script}`", f"the current directory is {os.getcwd()}")
+        raise ToolError(f"no script `{script}`", f"the current directory is {places.folder()}")
     if not os.access(script, os.R_OK):
         raise ToolError(f"`{script}` cannot be read", "check the permissions of the file")
 

@@ -102,9 +102,18 @@ def write_file(data: bytes, path: Path) -> None:
         raise unwritable(path, error) from None
 
 
-def _write_into(path: Path, data: bytes) -> None:
-    """Writes to what is no file. A pipe that nobody reads would be waited for."""
-    descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+def append(data: bytes, path: Path) -> None:
+    """Adds to a file, which is made where there is none. Raises ToolError as `write_file`."""
+    try:
+        _write_into(path, data, os.O_APPEND | os.O_CREAT)
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def _write_into(path: Path, data: bytes, flags: int = 0) -> None:
+    """Writes to what is there, device or pipe. A pipe that nobody reads would be waited for."""
+    flags |= getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, os.O_WRONLY | flags, 0o666)
     with open(descriptor, "wb") as file:
         if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
             os.set_blocking(descriptor, True)

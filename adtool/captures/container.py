@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from adtool import places
 from adtool.captures.sniff import MAGIC
 from adtool.exits import ToolError, unreadable
 from engine.archive import ArchiveError
@@ -136,7 +137,7 @@ class CaptureReader:
         try:
             self._file = open(path, "rb", opener=opener)  # noqa: SIM115
         except FileNotFoundError:
-            raise ToolError(f"no capture `{path}`", f"the current directory is {os.getcwd()}"
+            raise ToolError(f"no capture `{path}`", f"the current directory is {places.folder()}"
                             ) from None  # fmt: skip
         except OSError as error:
             raise unreadable(path, error) from None

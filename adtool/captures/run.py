@@ -13,7 +13,7 @@ from adtool import __version__, codec
 from adtool.captures import container, texts
 from adtool.captures.container import CaptureReader, CaptureWriter
 from adtool.captures.head import Faults, Head, Source, Written
-from adtool.exits import because
+from adtool.exits import ToolError, because
 from adtool.faults import Seen
 from adtool.places import below, here
 from adtool.report import Report
@@ -129,10 +129,15 @@ class Run:
         return found
 
     def traces(self) -> Traces | None:
-        """What pictures are drawn from."""
-        from adtool.traces import Traces
+        """What pictures are drawn from. They fit themselves: see `traces.require_whole`."""
+        from adtool.traces import Traces, require_whole
 
         found: Traces | None = self._maybe(container.TRACES, Traces)
+        if found is not None:
+            try:
+                require_whole(found)
+            except codec.CodecError as error:
+                raise self._broken(container.TRACES, error) from None
         return found
 
     def faults(self) -> tuple[Seen, ...]:
@@ -156,5 +161,8 @@ class Run:
             if kind is not Archive:  # which has a table of them
                 texts.bar_in(found)
         except codec.CodecError as error:
-            raise self.reader.damaged(f"its {name} is damaged ({error})") from None
+            raise self._broken(name, error) from None
         return found
+
+    def _broken(self, name: str, error: codec.CodecError) -> ToolError:
+        return self.reader.damaged(f"its {name} is damaged ({error})")

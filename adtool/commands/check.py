@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from adtool import places
 from adtool.accuracy.entries import FACTOR
 from adtool.commands import options as opt
 from adtool.commands.options import CheckFormat, Overwrites
@@ -294,7 +295,7 @@ def check(
     if changed_since is not None:
         from adtool.touched import touched
 
-        targets, notes = touched(targets, changed_since, Path.cwd())
+        targets, notes = touched(targets, changed_since, Path(places.folder()))
     runs = CheckRuns(
         style, plot or "", jobs or 0, executor.value if executor else "", fail_fast, notes
     )

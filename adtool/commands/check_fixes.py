@@ -16,7 +16,7 @@ from adtool.exits import ToolError
 from adtool.fixes.edits import diff
 from adtool.fixes.files import write
 from adtool.fixes.search import Found, search
-from adtool.places import short
+from adtool.places import folder, short
 from adtool.report import Finding, Report, runs_exit_code
 from adtool.saying import say
 from engine.classes import dataclass
@@ -107,7 +107,7 @@ def _named(f: Finding) -> str:
 def _show(found: Found, runs: CheckRuns) -> None:
     stream = sys.stderr if runs.style.data_on_stdout else sys.stdout
     for change in sorted(found.changes, key=lambda c: c.file):
-        name = os.path.relpath(os.path.realpath(change.file), os.path.realpath(os.getcwd()))
+        name = os.path.relpath(os.path.realpath(change.file), os.path.realpath(folder()))
         data = diff(change.before, change.after, name.replace(os.sep, "/"))
         stream.flush()
         buffer = getattr(stream, "buffer", None)

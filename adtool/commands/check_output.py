@@ -82,11 +82,17 @@ def outputs_of(
         if not path:
             raise ToolError(f"--output {word} names no file", "write --output sarif=FILE, or FILE")
         found.append(Output(name, path, settings))
-    paths = [os.path.abspath(o.path) for o in found]
+    paths = [_place(o.path) for o in found]
     for number, path in enumerate(paths):
         if path in paths[:number]:
             raise ToolError(f"two reports go to `{found[number].path}`", "name another file")
     return tuple(found), stdout
+
+
+def _place(path: str) -> str:
+    """What a file is compared by: its folder without links. One that is a link is replaced."""
+    folder, name = os.path.split(path)
+    return os.path.join(os.path.realpath(folder), name)
 
 
 class CheckOutput:

@@ -67,6 +67,11 @@ def show(
         )
     kernel = words.pop(at)
     target = one_target("show", words, module)
+    if target.capture:
+        raise ToolError(
+            f"`adtool show` takes no captures: `{target.name}`",
+            f"name the script that it is of: adtool show SCRIPT {kernel}",
+        )
     job = Job(
         target, CheckOptions(device=device, memory=0.0, alias=alias),
         listing=ListingOptions(kernel, stage.value),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
-from adtool.exits import because
+from adtool.exits import ToolError
 from adtool.saying import say
+from adtool.writing import append
 
 
 def tell(format: str, data: bool, rendered: Callable[[str], str]) -> None:
@@ -25,8 +27,6 @@ def tell(format: str, data: bool, rendered: Callable[[str], str]) -> None:
     if summary and (format == "github" or (step and not data)):
         text = "\n" + rendered("markdown")
         try:
-            with open(summary, "ab") as file:
-                file.write(text.encode("utf-8", "backslashreplace"))
-        except OSError as error:
-            say(f"warning: the step's summary cannot be written: {because(error)}",
-                  file=sys.stderr)  # fmt: skip
+            append(text.encode("utf-8", "backslashreplace"), Path(summary))
+        except ToolError as error:
+            say(f"warning: the step's summary cannot be written: {error.message}", file=sys.stderr)

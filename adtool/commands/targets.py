@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from adtool import places
 from adtool.commands.plain_values import PlainCommand
 from adtool.exits import ToolError
 from adtool.globs import fits
@@ -161,7 +162,7 @@ def targets_of(
     left = 0
     for word in words[:cut]:
         for script in _scripts(word):
-            if script != word and any(fits(script, p, os.getcwd()) for p in exclude):
+            if script != word and any(fits(script, p, places.folder()) for p in exclude):
                 left += 1
             else:
                 found[script] = None
@@ -224,7 +225,7 @@ def _scripts(word: str) -> list[str]:
         found = sorted(f for f in glob.glob(word, recursive=True) if os.path.isfile(f))
         if not found:
             raise ToolError(
-                f"no file fits the pattern `{word}`", f"the current directory is {os.getcwd()}"
+                f"no file fits the pattern `{word}`", f"the current directory is {places.folder()}"
             )
         return found
     return [word]

@@ -8,7 +8,7 @@ import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
-from adtool import interrupts, temporary
+from adtool import interrupts, places, temporary
 from adtool.exits import ToolError
 from adtool.writing import unwritable
 from engine.classes import dataclass
@@ -32,7 +32,7 @@ def refusal(file: str) -> str:
     Only Python files below the current folder are the user's to change here, and of these not
     what is installed.
     """
-    path, here = os.path.realpath(file), os.path.realpath(os.getcwd())
+    path, here = os.path.realpath(file), os.path.realpath(places.folder())
     if not os.path.isfile(path):
         return "it is no file"
     if not path.endswith((".py", ".pyw")):

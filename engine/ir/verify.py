@@ -25,6 +25,8 @@ from engine.lang.types import (
     shape_of,
 )
 
+_AXES = 4  # of a launch, at most
+
 
 class VerifyError(Exception):
     """The IR breaks a rule. The text shows the statement, its neighbours and its source place.
@@ -191,6 +193,8 @@ class _Checker:
             need(result == s.dst.type, f"{shown} gives {result}, {s.dst} is {s.dst.type}")
         constants = {"tid": s.args, "shape": s.args[1:]}.get(s.op, ())
         need(all(isinstance(a, n.Const) for a in constants), f"{s.op} takes constants")
+        if constants:
+            _axis(s)
         self.define(s.dst)
 
     def memory(self, s: n.Load | n.Store | n.Atomic) -> None:
@@ -261,6 +265,18 @@ def need(holds: bool, problem: str) -> None:
 
 def same(expected: Type, got: Type, what: str) -> None:
     need(expected == got, f"{what} is {got}, expected {expected}")
+
+
+def _axis(s: n.Let) -> None:
+    """Whether the axis that `tid` or `shape` takes is one of those that there are."""
+    axis, *count = [a.value for a in s.args if isinstance(a, n.Const)]
+    axes = _AXES
+    if s.op == "tid":
+        need(count[0] in range(1, _AXES + 1), f"tid gives 1 to {_AXES} coordinates, not {count[0]}")
+        axes = int(count[0])  # type: ignore[arg-type]
+    elif isinstance(t := s.args[0].type, ArrayType):
+        axes = t.ndim
+    need(axis in range(axes), f"{s.op} has no axis {axis}: there are {axes}")
 
 
 def _explicit(op: str, types: Sequence[Type], result: Type) -> bool:

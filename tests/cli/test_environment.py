@@ -175,3 +175,29 @@ def test_a_temporary_folder_that_others_may_exchange(adtool: Any) -> None:
     assert not list(folder.iterdir())
     folder.chmod(0o1777)
     assert "made no tape" in adtool("check", "script.py").stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there, a current folder stays")
+@pytest.mark.parametrize(
+    "words", [["check", "x.py"], ["doctor"], ["explain", "G001"], ["graph"], ["check", "x.adt"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_the_current_folder_was_removed(adtool: Any, words: list[str]) -> None:
+    gone = adtool.folder / "gone"
+    gone.mkdir()
+    command = ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", *adtool.command, *words]
+    done = subprocess.run(
+        command, cwd=gone, env=adtool.env, text=True, capture_output=True, timeout=100
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: the current folder was removed\n"), done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there, a current folder stays")
+def test_a_script_that_removes_its_current_folder(adtool: Any) -> None:
+    adtool.script(GOOD + "import os, shutil\nshutil.rmtree(os.getcwd())\n")
+    (adtool.folder / "gone").mkdir()
+    process = adtool.start("check", "../script.py", cwd=adtool.folder / "gone")
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, out + err
+    assert "error" not in err

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -89,6 +91,19 @@ def test_a_step_of_github(wrong: Any) -> None:
     done = wrong("check", "--format", "github", "wrong.py")
     assert done.returncode == 1 and done.stdout.startswith("::error file=")
     assert "warning: the step's summary cannot be written" in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_summary_that_is_a_pipe(wrong: Any) -> None:
+    pipe = wrong.folder / "summary"
+    os.mkfifo(pipe)
+    wrong.env["GITHUB_STEP_SUMMARY"] = str(pipe)
+    done = wrong("check", "--format", "github", "wrong.py")  # nobody reads it: no wait
+    assert done.returncode == 1 and done.stdout.startswith("::error file=")
+    assert "summary cannot be written" in done.stderr and "no program reads it" in done.stderr
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+        assert "warning" not in wrong("check", "--format", "github", "wrong.py").stderr
+        assert reader.communicate()[0].startswith("\n## `wrong.py`: failed\n")
 
 
 def test_outputs_of_a_project(wrong: Any) -> None:

@@ -65,12 +65,16 @@ def test_stages_as_json(adtool: Any) -> None:
         (["script.py"], "no kernel is named", "adtool show SCRIPT KERNEL"),
         (["--stage", "llvm", "script.py", "scale"], "'llvm'", ""),
         (["missing.py", "scale"], "no script `missing.py`", ""),
+        (["run.adt", "scale"], "takes no captures: `run.adt`", "adtool show SCRIPT scale"),
     ],
 )
 def test_what_cannot_be_shown(adtool: Any, args: list[str], words: str, help: str) -> None:
     adtool.script(SCRIPT)
+    if "run.adt" in args:
+        assert adtool("capture", "script.py", "--out", "run.adt").returncode == 0
     done = adtool("show", *args)
     assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("error: ") == 1
     assert words in done.stderr and help in done.stderr and "Traceback" not in done.stderr
 
 

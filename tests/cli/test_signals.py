@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +150,21 @@ def left(tool: Tool) -> list[str]:
     return [str(p) for p in (*found, *tool.folder.glob(".adtool/.last-*"))]
 
 
+def undocumented(tool: Tool) -> list[str]:
+    """What a killed run has left in the folder, and not as docs/captures.md says."""
+    text = (Path(tool.root) / "docs" / "captures.md").read_text()
+    listed = re.findall(r"^- `(.+?)`: ", text.partition("may leave\n")[2], re.MULTILINE)
+    known = {p.replace("$TMPDIR", "temporary") for p in listed}
+    known |= {"temporary", ".adtool", ".adtool/.gitignore", ".adtool/last", "*.py", "run.adt"}
+    found = [
+        *tool.folder.glob("*"),
+        *tool.folder.glob(".adtool/*"),
+        *tool.folder.glob("temporary/*"),
+    ]
+    names = [str(p.relative_to(tool.folder)) for p in found]
+    return [n for n in names if n != "__pycache__" and not any(fnmatch(n, k) for k in known)]
+
+
 def interrupted(tool: Tool, name: str, kind: str, delay: float, group: bool, seed: int) -> None:
     """Runs a command and sends signals. Asserts all that is promised."""
     args, usual, _ = COMMANDS[name]
@@ -229,6 +246,7 @@ def test_a_kill_loses_nothing(there: Tool, capture: bytes, seed: int) -> None:
         whole(there, name)
         # The system ends the children; a compiler of theirs comes to its end.
         assert soon_true(lambda: not list(marked(mark)), 20.0), list(marked(mark))
+        assert not undocumented(there), name
     done = there("check", "a.py")
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -242,6 +260,9 @@ def test_nothing_runs_for_a_parent_that_is_gone(there: Tool) -> None:
     process.kill()
     process.communicate(timeout=60)
     assert soon_true(lambda: not list(marked(mark)), 20.0)
+    names = {Path(name).name.partition("-")[0] for name in left(there)}
+    assert names == {"adtool", ".last"}
+    assert not undocumented(there)
 
 
 def test_of_an_interrupt_that_python_drops_nothing_is_said(adtool: Tool) -> None:

@@ -1,6 +1,7 @@
 """Checks captures with changed kernels, each in a process of its own: `kernels SEED COUNT`.
 
-Prints how each ended: done, engine or refused; or a signal's number, or the name of an exception.
+Prints how each ended: done, engine, refused, or not compiled, which is a fault; or a signal's
+number, or the name of an exception.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ def _checked(path: Path) -> str:
 def _end(path: Path) -> str:
     try:
         with CaptureReader(path) as reader, engine.watching(None, races=False):
-            return check_tapes(Run(reader).tapes(False, 1 << 26), CheckOptions()).kind
+            done = check_tapes(Run(reader).tapes(False, 1 << 26), CheckOptions())
+            return "not compiled" if any(p.code == "E302" for p in done.problems) else done.kind
     except (ToolError, ArchiveError):
         return "refused"
     except BaseException as error:

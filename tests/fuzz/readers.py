@@ -23,7 +23,7 @@ from adtool.page.sources import page_data_of_json
 from adtool.report import Failure, failed_report, to_json
 from engine.archive import ArchiveError
 from engine.compile.cache import Cache
-from tests.fuzz.samples import capture, read_capture
+from tests.fuzz.samples import capture, draw_capture, read_capture
 
 REFUSED = (ToolError, ArchiveError, CodecError)
 
@@ -102,6 +102,7 @@ def _task(path: Path) -> None:
 READERS = [
     Reader("capture", "run.adt", lambda: capture("of_views"), read_capture, False),
     Reader("last", "last", lambda: capture("of_loops"), last.read, False),
+    Reader("pictures", "drawn.adt", lambda: capture("that_overwrites"), draw_capture, False),
     Reader("report", "report.json", _report, page_data_of_json),
     Reader("configuration", "pyproject.toml", lambda: _TOML, _settings, False),
     Reader("outcome", "result.json", lambda: codec.dumps(Outcome("done")).encode(),

@@ -12,14 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import engine as wp
-from adtool import codec
+from adtool import last, traces
 from adtool.captures import container
 from adtool.captures.container import CaptureReader
 from adtool.captures.head import Head
 from adtool.captures.run import Run, complete, write_tapes
+from adtool.course import course
+from adtool.health import health, path_of
 from adtool.job import Keep
-from adtool.traces import Traces
-from engine.autograd import Witness
+from adtool.page.document import render_html
+from adtool.page.sources import page_data_of_last
+from engine.autograd import GraphOptions, Witness, dot, graph
 from tests.unit.archive.test_round_trip import (
     program_of_functions,
     program_of_loops,
@@ -44,12 +47,13 @@ def capture(name: str) -> bytes:
     """The bytes of a capture of a program."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.adt"
-        with wp.capturing(watcher=Witness()) as found:
+        with wp.capturing(watcher=Witness(), traces=99) as found:
             PROGRAMS[name]()
+            traces.write(found.tapes, 99, Path(folder) / container.TRACES)
         written = write_tapes([t for t in found.tapes if t.records], Keep(str(path), 1 << 30, 99))
         assert not written.why
         head = Head("adtool 0", f"{name}.py", sources=written.sources)
-        complete(path, head, codec.dumps(Traces((), 0)))
+        complete(path, head, (Path(folder) / container.TRACES).read_text())
         return path.read_bytes()
 
 
@@ -73,6 +77,11 @@ def rebuilt(path: Path, parts: dict[str, bytes]) -> Path:
         for name, data in parts.items():
             z.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED, 1)
     return path
+
+
+def with_traces(path: Path, name: str, text: str) -> Path:
+    """The capture of a program, with another `traces.json`."""
+    return rebuilt(path, {**members(name), container.TRACES: text.encode()})
 
 
 def with_tapes(path: Path, name: str, text: str | bytes) -> Path:
@@ -110,3 +119,15 @@ def read_capture(path: Path, trust: bool = False) -> list[Any]:
                     a = r.values[k]
                     hold.read(a.ptr, a.shape + a._info.inner, a.strides + a._info.steps, None)
         return tapes
+
+
+def draw_capture(path: Path) -> None:
+    """Draws all that `graph`, `trace` and `report` draw of a capture, or of the last run."""
+    found = last.read(path)
+    for t in found.traces.tapes:
+        course(t)
+        dot(graph(t.listing, GraphOptions(simplify=False)))
+        seen = health(found, t)
+        if seen.first is not None:
+            path_of(t.listing, seen.first)
+    render_html(page_data_of_last(found))

@@ -14,7 +14,7 @@ import sys
 import tracemalloc
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from tests.fuzz.samples import (
     read_capture,
     rebuilt,
     with_array,
+    with_traces,
 )
 
 PROGRAM = "of_views"
@@ -285,6 +286,38 @@ def test_one_error_and_no_traceback(
     out, err = capfd.readouterr()
     assert err.count("error:") == 1 and "Traceback" not in out + err
     assert not (tmp_path / "out.html").exists()
+
+
+_HARM: dict[str, Callable[[Any], object]] = {
+    "operation": lambda t: t["listing"]["operations"].pop(),
+    "kernel": lambda t: t["listing"]["operations"][0].update(kernel=65),
+    "bytes": lambda t: t["listing"]["arrays"][0].update(nbytes=-(2**31)),
+}
+_ASKING = [
+    ["report", "--html", "out.html"], ["graph"], ["graph", "--out", "out.svg"], ["trace"],
+    ["check"], ["check", "--jobs", "2"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("harm", _HARM.values(), ids=_HARM)
+@pytest.mark.parametrize("words", _ASKING, ids=" ".join)
+def test_damaged_traces_are_told_by_all_commands(
+    words: list[str], harm: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = json.loads(members(PROGRAM)[container.TRACES])
+    harm(data["tapes"][0])
+    with_traces(tmp_path / "bad.adt", PROGRAM, json.dumps(data))
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*words, "bad.adt"])
+    out, err = capfd.readouterr()
+    assert ended.value.code == 2, out + err
+    assert len(re.findall("^error: ", out + err, re.MULTILINE)) == 1, out + err
+    assert "Traceback" not in out + err
+    assert "`bad.adt` cannot be used: its traces.json is damaged (tape 0" in " ".join(
+        (out + err).split()
+    )
+    assert not {"out.html", "out.svg"} & set(os.listdir(tmp_path))
 
 
 @pytest.mark.parametrize("words", [["check"], ["reduce"], ["jacobian", "--kernel", "indexed"]])

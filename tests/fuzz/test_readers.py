@@ -18,10 +18,12 @@ from tests.fuzz.readers import READERS, REFUSED, Reader
 from tests.fuzz.samples import (
     arrays,
     document,
+    draw_capture,
     members,
     read_capture,
     with_array,
     with_tapes,
+    with_traces,
 )
 from tests.sweeps import reduced
 
@@ -127,6 +129,24 @@ def test_tapes_with_changed_values(program: str, count: int, tmp_path: Path) -> 
     holds()
 
 
+@pytest.mark.parametrize("program", ["of_structs", "that_overwrites"])
+@pytest.mark.parametrize("count", reduced([150, 5000], lambda n: n == 150))
+def test_traces_with_changed_values(program: str, count: int, tmp_path: Path) -> None:
+    """What is read is drawn in every way: picture, table and page. Else the member is named."""
+    good, seen = members(program)["traces.json"].decode(), Counter[bool]()
+    reader = Reader("traces", "run.adt", bytes, draw_capture)
+
+    @settings(max_examples=count, suppress_health_check=_CHECKS, **_FEW)  # type: ignore[arg-type]
+    @given(changed_json(good))
+    def holds(text: str) -> None:
+        words = attempt(reader, with_traces(tmp_path / "run.adt", program, text))
+        assert not words or "its traces.json is damaged" in words
+        seen[not words] += 1
+
+    holds()
+    assert min(seen[True], seen[False]) > count // 10, seen
+
+
 @pytest.mark.filterwarnings("error")  # a header is not to be heard of otherwise, either
 @pytest.mark.parametrize("count", reduced([150, 5000], lambda n: n == 150))
 def test_odd_arrays(count: int, tmp_path: Path) -> None:
@@ -177,3 +197,14 @@ def test_fields_that_are_not_what_the_parameters_come_from(tmp_path: Path) -> No
     reader = Reader("tapes", "run.adt", bytes, read_capture)
     path = with_tapes(tmp_path / "run.adt", "of_structs", json.dumps(data))
     assert "its arguments are not what its parameters come from" in attempt(reader, path)
+
+
+@pytest.mark.parametrize("axes", ["0", "-1", "5"])
+def test_axes_of_a_launch_that_there_are_not(axes: str, tmp_path: Path) -> None:
+    data = document("of_loops")
+    (first, *_) = [f for f in data["functions"] if f["is_kernel"]]
+    tid = next(s for s in first["body"] if s["word"] == "tid")
+    first["atoms"][tid["atoms"][1][1]]["numbers"] = [axes]
+    reader = Reader("tapes", "run.adt", bytes, read_capture)
+    path = with_tapes(tmp_path / "run.adt", "of_loops", json.dumps(data))
+    assert f"tid gives 1 to 4 coordinates, not {axes}" in attempt(reader, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,6 +42,20 @@ def test_words_of_output() -> None:
         outputs_of(["sarif="], "text")
     with pytest.raises(ToolError, match="two reports go to"):
         outputs_of(["sarif=x", "./x"], "text")
+
+
+def test_a_file_that_two_names_lead_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "reports" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("reports")
+    (tmp_path / "into").symlink_to("reports/deep")
+    (tmp_path / "reports" / "to_a").symlink_to("a")
+    monkeypatch.chdir(tmp_path)
+    for other in ("link/a", "into/../a", f"{tmp_path}/link/a", "./link/../reports/a"):
+        with pytest.raises(ToolError, match="two reports go to"):
+            outputs_of(["json=reports/a", f"sarif={other}"], "text")
+    # What is a link itself is replaced by a file; and `into/..` is no detour.
+    for other in ("reports/to_a", "into/a", "into/../../a", "nowhere/a"):
+        assert len(outputs_of(["json=reports/a", f"sarif={other}"], "text")[0]) == 2
 
 
 def test_uris() -> None:

@@ -246,19 +246,36 @@ def test_the_file_is_private_and_in_no_repository(here: Path) -> None:
         assert json.loads(file.read(HEAD))["script"] == "script.py"
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(here: Path) -> None:
-    (here / ".adtool").write_text("a file is in the way")
-    remember(record(2))
-    with pytest.raises(ToolError, match="cannot be read"):
-        last.read()
+def _linked(folder: Path) -> None:
+    (folder.parent / "other").mkdir()
+    folder.symlink_to("other")
 
 
-def test_nothing_is_written_through_a_link(here: Path) -> None:
-    other = here / "other"
-    other.mkdir()
-    (here / ".adtool").symlink_to(other)
-    remember(record(2))
-    assert os.listdir(other) == []
+def _open_to_others(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o777)
+
+
+@pytest.mark.parametrize(
+    ("plant", "why"),
+    [
+        (lambda folder: folder.write_text("a file is in the way"), "is no folder"),
+        (_linked, "is a link"),
+        (lambda folder: folder.symlink_to("nowhere"), "is a link"),
+        (_open_to_others, "can be written by other users (mode 777)"),
+    ],
+)
+def test_where_none_is_kept_it_is_said_why(
+    here: Path, graph: Graph, plant: Callable[[Path], None], why: str
+) -> None:
+    folder = here / ".adtool"
+    plant(folder)
+    remember(record(2))  # no error, and nothing is written there
+    assert not folder.is_dir() or os.listdir(folder) == []
+    code, _, err = graph()
+    assert code == 2
+    assert f"error: no run to draw: none is kept, since `.adtool` {why}\n" in err
+    assert "help: delete `.adtool` and run `adtool check SCRIPT`" in err
 
 
 def changed(path: Path, member: str, text: str | None) -> None:
@@ -302,8 +319,8 @@ def damaged(data: dict[str, Any], kind: str) -> str:
         ("cut", "not JSON"),
         ("deep", "not JSON"),
         ("list", "expected an object"),
-        ("index", "it is damaged (tape 0, operation 0: 10000 is not from -1 to"),
-        ("kernel", "it is damaged (tape 0, operation 0: -1 is not from 0 to"),
+        ("index", "its traces.json is damaged (tape 0, operation 0: 10000 is not from -1 to"),
+        ("kernel", "its traces.json is damaged (tape 0, operation 0: -1 is not from 0 to"),
         ("type", "is damaged ($.tapes[0].listing.arrays[0].shape: expected a list"),
         ("flow", "2 parameters are expected"),
         ("missing", "`kernels` is missing"),

@@ -124,6 +124,16 @@ BAD: dict[str, tuple[str, Make]] = {
         n.Let(n.Var("y", MatrixType(FLOAT64, 2, 3)), "identity", ()))),
     "tid": ("tid takes constants", lambda c: c.kernel(
         n.Let(n.Var("y", INT32), "tid", (c.n, i(1))))),
+    "tid of none": ("tid gives 1 to 4 coordinates, not 0", lambda c: c.kernel(
+        n.Let(n.Var("y", INT32), "tid", (i(0), i(0))))),
+    "tid of many": ("tid gives 1 to 4 coordinates, not 5", lambda c: c.kernel(
+        n.Let(n.Var("y", INT32), "tid", (i(0), i(5))))),
+    "tid beyond": ("tid has no axis 2: there are 2", lambda c: c.kernel(
+        n.Let(n.Var("y", INT32), "tid", (i(2), i(2))))),
+    "tid before": ("tid has no axis -1", lambda c: c.kernel(
+        n.Let(n.Var("y", INT32), "tid", (i(-1), i(2))))),
+    "shape beyond": ("shape has no axis 1: there are 1", lambda c: c.kernel(
+        n.Let(n.Var("y", INT32), "shape", (c.a, i(1))))),
     "index count": ("2 indices for 1 dimensions", lambda c: c.kernel(
         n.Load(X, c.a, (i(0), i(0))))),
     "float index": ("is not an integer", lambda c: c.kernel(n.Load(X, c.a, (f(0.0),)))),
