@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from adtool.commands.plain_values import PlainCommand
 from adtool.exits import ToolError
-from adtool.globs import fits
+from adtool.globs import fits, plain
 
 if TYPE_CHECKING:
     from adtool.job import Target
@@ -221,7 +221,7 @@ def _scripts(word: str) -> list[str]:
             )
         return found
     if _pattern(word) and not os.path.exists(word):
-        found = sorted(f for f in glob.glob(word, recursive=True) if os.path.isfile(f))
+        found = sorted(f for f in glob.glob(plain(word), recursive=True) if os.path.isfile(f))
         if not found:
             raise ToolError(
                 f"no file fits the pattern `{word}`", f"the current directory is {os.getcwd()}"
