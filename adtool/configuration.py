@@ -22,6 +22,7 @@ from engine.classes import dataclass
 from engine.reading import read
 
 NAME = "pyproject.toml"
+LIMIT = 1 << 20  # bytes of it
 OVERRIDES = "overrides"
 SCRIPTS = "scripts"
 
@@ -193,7 +194,7 @@ def is_set(folder: Path) -> bool:
     if path is None:
         return False
     try:
-        return b"adtool" in read(path)
+        return b"adtool" in read(path, LIMIT)
     except OSError:
         return True  # what is wrong is told by who reads them
 
@@ -209,7 +210,7 @@ def nearest(folder: Path) -> Path | None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        text = read(path)
+        text = read(path, LIMIT)
     except OSError as error:
         raise ToolError(f"{path} cannot be read: {because(error)}") from None
     try:
@@ -325,7 +326,10 @@ def _value(path: Path, where: str, command: Any, name: str, value: Any) -> Any:
         for file in (file_of(v) if several else v for v in values):
             if file:
                 require_inside(file, path.parent, f"{path}: {where}")
-    return [str(v) for v in values] if several else str(value)
+    try:
+        return [str(v) for v in values] if several else str(value)
+    except ValueError:
+        raise ToolError(f"{path}: {where} has too many digits") from None
 
 
 def _is(kind: Kind, value: Any) -> bool:
@@ -357,7 +361,10 @@ def _texts(path: Path, where: str, value: Any) -> tuple[str, ...]:
 
 def _toml(value: Any) -> str:
     """A value as the file has it, shortened."""
-    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    try:
+        text = str(value).lower() if isinstance(value, bool) else repr(value)
+    except ValueError:  # Python writes no number of thousands of digits
+        return "a number of too many digits"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

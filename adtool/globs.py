@@ -85,7 +85,7 @@ def _name_fits(name: str, parts: tuple[_Part, ...]) -> bool:
 def _is(character: str, part: _Part) -> bool:
     if isinstance(part, re.Pattern):
         return part.fullmatch(character) is not None
-    return part == _ONE or part == character
+    return part in (_ONE, character)
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -90,6 +89,7 @@ def check(
         typer.Option(
             "--launch",
             metavar="N",
+            callback=opt.launches,
             rich_help_panel=opt.CHOICE,
             help="Check only the launch of this number, of every tape, or of one: TAPE:N; "
             "may be repeated.",
@@ -276,9 +276,6 @@ def check(
         fixes = fixing(fix, show_fixes, unsafe_fixes)
     scripts = [os.path.relpath(project.folder / s) for s in project.scripts]
     targets = targets_of("check", words, module, each, exclude or (), scripts)
-    for launch in launches or ():
-        if re.fullmatch(r"(\d+:)?\d+", launch) is None:
-            raise ToolError(f"--launch {launch} is no number", "write --launch 3, or TAPE:LAUNCH")
     if plot is not None:
         from adtool.figures.remainders import format_of
 

@@ -160,8 +160,12 @@ def test_nothing_is_fetched(project: Any, settings: dict[str, str]) -> None:
     program, marker = marking(project)
     project.script("x = 1\n", "pyproject.toml")
     git(project.folder, "commit", "-qam", "y")
-    config = {"core.repositoryFormatVersion": "1", "extensions.partialClone": "origin",
-              "remote.origin.promisor": "true", "remote.origin.fetch": "+refs/*:refs/o/*"}  # fmt: skip
+    config = {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.fetch": "+refs/*:refs/o/*",
+    }
     for name, value in (config | settings).items():
         git(project.folder, "config", name, value.format(program))
     project.script("x = 2\n", "helper.py")

@@ -17,7 +17,8 @@ COMMANDS: Any = typer.main.get_command(app)
 
 VALUES = {"switch": "true", "text": "'x'"}
 # Options that take one of some words.
-WORDS = {"format": "'json'", "gate": "'note'", "overwrites": "'warn'", "executor": "'serial'"}
+WORDS = {"format": "'json'", "gate": "'note'", "overwrites": "'warn'", "executor": "'serial'",
+         "launch": "'0:1'"}  # fmt: skip
 # Files are in the project's folder, and as seen from the current one.
 FILES = {"output": "'{}/x'"}
 
@@ -147,6 +148,19 @@ OVERRIDE = "[[tool.adtool.overrides]]\npaths = ['a']\n"
         ("[tool.adtool]\nmax_inputs = 1\nmax-inputs = 2", "max-inputs: `max_inputs` says", ""),
         ("[tool.adtool.check]\nno-rerun = true\nrerun = true", "check] rerun: `no-rerun` says", ""),
         (OVERRIDE + "rerun = true\nno-rerun = true", "1 no-rerun: `rerun` says", ""),
+        ("[tool.adtool]\nlaunch = 'x'", "launch: `x` is no number of a launch", ""),
+        (OVERRIDE + "launch = ['1', '0:x']", "1, launch: `0:x` is no number of a launch", ""),
+        ("[tool.adtool]\noutput = 'x\\u0000y'".replace("'", '"'), "is no name of a file", ""),
+        ('[tool.adtool]\noutput = "json=x\\u0000y"', "output: ", "U+0000"),
+        ('[tool.adtool]\nbaseline = "x\\u0000y"', "baseline: ", "U+0000"),
+        ('[tool.adtool]\nscripts = ["x\\u0000y"]', "scripts: ", "U+0000"),
+        (f"[tool.adtool]\nseed = 0x{'f' * 5000}", "seed has too many digits", ""),
+        (f"[tool.adtool]\neps = 0x{'f' * 5000}", "eps has too many digits", ""),
+        (f"[tool.adtool]\ntape = [0x{'f' * 5000}]", "tape has too many digits", ""),
+        (f"[tool.adtool]\ndevice = 0x{'f' * 5000}", "not a number of too many digits", ""),
+        (f"[tool.adtool]\nscripts = [0x{'f' * 5000}]", "not a number of too many digits", ""),
+        (OVERRIDE + f"jobs = 0x{'f' * 5000}", "1, jobs: this is for the run as a whole", ""),
+        (f"[tool.adtool]\n# {'x' * (1 << 20)}", "it is larger than 1 MiB", ""),
         ("[tool.adtool]\nfix = true", "fix is for the command line alone", "--fix"),
     ],
 )  # fmt: skip

@@ -99,8 +99,12 @@ def test_many_stars_and_folders_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not fits("/p/" + "a" * 200, "*a" * 100 + "b", "/p")
     assert fits("/p/" + "a" * 200 + "b", "*a" * 100 + "b", "/p")
     deep = "/p/" + "a/" * 60 + "c.py"
-    for pattern, yes in (("**/" * 60 + "b.py", False), ("**/" * 60 + "c.py", True),
-                         ("**/a/" * 30 + "b.py", False), ("**/*a*/" * 30 + "c.py", True)):  # fmt: skip
+    for pattern, yes in (
+        ("**/" * 60 + "b.py", False),
+        ("**/" * 60 + "c.py", True),
+        ("**/a/" * 30 + "b.py", False),
+        ("**/*a*/" * 30 + "c.py", True),
+    ):
         assert fits(deep, pattern, "/p") is yes
     assert steps < 200_000
 
