@@ -17,6 +17,7 @@ from adtool import usage
 from adtool.exits import ToolError, because
 from adtool.globs import fits
 from adtool.permissions import Permission, permission, require_inside
+from adtool.places import short
 from adtool.render.formats import file_of
 from engine.classes import dataclass
 from engine.reading import read
@@ -28,8 +29,6 @@ SCRIPTS = "scripts"
 
 # Patterns of paths: those of the file are as seen from its folder.
 _PATTERNS = ("exclude",)
-# Files that are as seen from its folder, too.
-_FILES = ("baseline",)
 # What can differ from script to script, besides the fields of `CheckOptions`.
 _BY_SCRIPT = ("timeout", "gate", "select", "ignore", "exit_zero")
 _OF_THE_REPORT = ("durations",)  # a field of it, and not by script
@@ -319,17 +318,30 @@ def _value(path: Path, where: str, command: Any, name: str, value: Any) -> Any:
         raise ToolError(f"{path}: {where} takes {wanted}, not {_toml(value)}")
     if parameter.name in _PATTERNS:
         values = [os.path.join(path.parent, v) if "/" in v else v for v in values]
-    if parameter.name in _FILES:
-        value = value and os.path.join(path.parent, value)
-        values = [value]
     if permission(command.name, parameter.name) is Permission.INSIDE:
-        for file in (file_of(v) if several else v for v in values):
-            if file:
-                require_inside(file, path.parent, f"{path}: {where}")
+        values = [_placed(path, where, v, several) for v in values]
+        value = values[0] if not several else value
     try:
         return [str(v) for v in values] if several else str(value)
     except ValueError:
         raise ToolError(f"{path}: {where} has too many digits") from None
+
+
+def _placed(path: Path, where: str, word: str, reports: bool) -> str:
+    """A word that names a file, as seen from the settings' folder, for the current one.
+
+    reports: whether the name of a format may come before the file. Raises ToolError where the file
+    is not in the folder of the settings.
+    """
+    file = file_of(word) if reports else word
+    if not file:
+        return word
+    found = os.path.join(path.parent, file)
+    require_inside(found, path.parent, f"{path}: {where}")
+    found, prefix = short(found), word[: len(word) - len(file)]
+    if reports and not prefix and file_of(found) != found:  # `./json=x`
+        found = os.path.join(os.curdir, found)
+    return prefix + found
 
 
 def _is(kind: Kind, value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import typer.main
 
 from adtool.cli import app
+from adtool.commands.check_output import outputs_of
 from adtool.configuration import Project, kind_of, project, settings
 from adtool.exits import ToolError
 from adtool.permissions import Permission, permission
@@ -19,7 +21,7 @@ VALUES = {"switch": "true", "text": "'x'"}
 # Options that take one of some words.
 WORDS = {"format": "'json'", "gate": "'note'", "overwrites": "'warn'", "executor": "'serial'",
          "launch": "'0:1'"}  # fmt: skip
-# Files are in the project's folder, and as seen from the current one.
+# Files are in the project's folder.
 FILES = {"output": "'{}/x'"}
 
 
@@ -62,6 +64,25 @@ def test_a_baseline_is_as_seen_from_the_file(tmp_path: Path) -> None:
     assert found["check"]["baseline"] == found["baseline"]["baseline"] == str(tmp_path / "b.jsonl")
     found = read(tmp_path, "[tool.adtool.baseline]\nfactor = 3\n")
     assert found["baseline"] == {"factor": "3"} and found["check"] == {}
+
+
+@pytest.mark.parametrize("place", [".", "a", "a/b"])
+def test_outputs_are_as_seen_from_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Also where a name begins as a format does, or leads through a folder and back."""
+    (tmp_path / "a/b").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / place)
+    text = "[tool.adtool]\noutput = ['json=r.json', './json=x', 'y', 'a/../json=z', 'text=a/b/t']\n"
+    (tmp_path / "pyproject.toml").write_text(text)
+    given = settings(Path.cwd(), COMMANDS.commands)["check"]["output"]
+    files, stdout = outputs_of(given, "sarif", True)
+    found = [(f.format, os.path.abspath(f.path)) for f in files]
+    wanted = [("json", "r.json"), ("sarif", "json=x"), ("sarif", "y"), ("sarif", "json=z"),
+              ("text", "a/b/t")]  # fmt: skip
+    assert found == [(name, str(tmp_path / file)) for name, file in wanted] and not stdout
+    assert given[0] == "json=" + ("r.json" if place == "." else str(tmp_path / "r.json"))
+    assert given[4] == "text=" + os.path.relpath(tmp_path / "a/b/t")
 
 
 def test_gates(tmp_path: Path) -> None:
