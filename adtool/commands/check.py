@@ -12,7 +12,7 @@ from adtool.accuracy.entries import FACTOR
 from adtool.commands import options as opt
 from adtool.commands.options import CheckFormat, Overwrites
 from adtool.commands.targets import targets_of
-from adtool.configuration import Project
+from adtool.configuration import NAME, Project
 from adtool.exits import ToolError
 from adtool.writing import require_place
 
@@ -275,7 +275,7 @@ def check(
 
         fixes = fixing(fix, show_fixes, unsafe_fixes)
     scripts = [os.path.relpath(project.folder / s) for s in project.scripts]
-    targets = targets_of("check", words, module, each, exclude or (), scripts)
+    targets = targets_of("check", words, module, each, exclude or (), scripts, project.folder / NAME)
     if plot is not None:
         from adtool.figures.remainders import format_of
 
