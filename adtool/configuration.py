@@ -62,7 +62,7 @@ class Project:
 def project(folder: Path, commands: Mapping[str, Any]) -> Project:
     """The rest of the file that `settings` reads. Raises ToolError as that does."""
     path = nearest(folder)
-    table = {} if path is None else _read(path)
+    table = {} if path is None else _read(path, folder)
     if path is None or not table:
         return Project(folder)
     scripts = _texts(path, SCRIPTS, table.get(SCRIPTS, []))
@@ -143,7 +143,7 @@ def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, A
             option does not take.
     """
     path = nearest(folder)
-    table = {} if path is None else _read(path)
+    table = {} if path is None else _read(path, folder)
     if path is None or not table:
         return {}
     options = {name: options_of(command) for name, command in commands.items()}
@@ -207,9 +207,28 @@ def nearest(folder: Path) -> Path | None:
     return None
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _require_ours(path: Path, folder: Path) -> None:
+    """Raises ToolError for a file above a folder that another user put there, as in /tmp.
+
+    Whose it may be: the current user's, root's, or that of the current folder's owner. A link
+    counts as the user's who made it, too. Raises OSError.
+    """
+    if path.parent == folder or not hasattr(os, "geteuid"):
+        return
+    ours = {os.geteuid(), 0, os.stat(folder).st_uid}
+    if {os.stat(path).st_uid, os.lstat(path).st_uid} - ours:
+        raise ToolError(
+            f"{path}: these are settings of another user",
+            f"make a {NAME} of your own in this folder: an empty one is enough",
+        )
+
+
+def _read(path: Path, folder: Path) -> dict[str, Any]:
+    """[tool.adtool] of a file that was found from a folder on. Raises ToolError."""
     try:
         text = read(path, LIMIT)
+        if b"adtool" in text:
+            _require_ours(path, folder)
     except OSError as error:
         raise ToolError(f"{path} cannot be read: {because(error)}") from None
     try:

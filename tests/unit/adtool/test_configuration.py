@@ -85,6 +85,37 @@ def test_outputs_are_as_seen_from_the_file(
     assert given[4] == "text=" + os.path.relpath(tmp_path / "a/b/t")
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives files away")
+def test_settings_above_of_another_user(tmp_path: Path) -> None:
+    text = "[tool.adtool]\nquiet = true\n"
+    below = tmp_path / "a"
+    assert read(tmp_path, text, "a")["check"]["quiet"] is True  # root's
+    file = tmp_path / "pyproject.toml"
+    os.chown(file, 4321, -1)
+    for reading in (settings, project):
+        with pytest.raises(ToolError, match="settings of another user") as caught:
+            reading(below, COMMANDS.commands)
+        assert "an empty one is enough" in caught.value.help
+    assert settings(tmp_path, COMMANDS.commands)["check"]["quiet"] is True  # not above
+    os.chown(below, 4321, -1)
+    assert settings(below, COMMANDS.commands)["check"]["quiet"] is True  # of the folder's owner
+    os.chown(below, 4322, -1)
+    (below / "pyproject.toml").touch()
+    assert settings(below, COMMANDS.commands) == {}
+    (below / "pyproject.toml").unlink()
+    file.rename(tmp_path / "real")
+    os.chown(tmp_path / "real", 0, -1)
+    file.symlink_to("real")
+    assert settings(below, COMMANDS.commands)["check"]["quiet"] is True
+    os.chown(file, 4321, -1, follow_symlinks=False)  # a link of another user
+    with pytest.raises(ToolError, match="settings of another user"):
+        settings(below, COMMANDS.commands)
+    file.unlink()
+    file.write_text("[project]\nname = 'x'\n")
+    os.chown(file, 4321, -1)
+    assert settings(below, COMMANDS.commands) == {}  # it says nothing
+
+
 def test_gates(tmp_path: Path) -> None:
     found = read(tmp_path, '[tool.adtool]\ngate = ["warning", "accuracy=1e-6"]\n')
     assert found["check"]["gate"] == found["report"]["gate"] == ["warning", "accuracy=1e-6"]
