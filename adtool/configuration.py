@@ -17,18 +17,18 @@ from adtool import usage
 from adtool.exits import ToolError, because
 from adtool.globs import fits
 from adtool.permissions import Permission, permission, require_inside
+from adtool.places import short
 from adtool.render.formats import file_of
 from engine.classes import dataclass
 from engine.reading import read
 
 NAME = "pyproject.toml"
+LIMIT = 1 << 20  # bytes of it
 OVERRIDES = "overrides"
 SCRIPTS = "scripts"
 
 # Patterns of paths: those of the file are as seen from its folder.
 _PATTERNS = ("exclude",)
-# Files that are as seen from its folder, too.
-_FILES = ("baseline",)
 # What can differ from script to script, besides the fields of `CheckOptions`.
 _BY_SCRIPT = ("timeout", "gate", "select", "ignore", "exit_zero")
 _OF_THE_REPORT = ("durations",)  # a field of it, and not by script
@@ -62,7 +62,7 @@ class Project:
 def project(folder: Path, commands: Mapping[str, Any]) -> Project:
     """The rest of the file that `settings` reads. Raises ToolError as that does."""
     path = nearest(folder)
-    table = {} if path is None else _read(path)
+    table = {} if path is None else _read(path, folder)
     if path is None or not table:
         return Project(folder)
     scripts = _texts(path, SCRIPTS, table.get(SCRIPTS, []))
@@ -143,7 +143,7 @@ def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, A
             option does not take.
     """
     path = nearest(folder)
-    table = {} if path is None else _read(path)
+    table = {} if path is None else _read(path, folder)
     if path is None or not table:
         return {}
     options = {name: options_of(command) for name, command in commands.items()}
@@ -193,7 +193,7 @@ def is_set(folder: Path) -> bool:
     if path is None:
         return False
     try:
-        return b"adtool" in read(path)
+        return b"adtool" in read(path, LIMIT)
     except OSError:
         return True  # what is wrong is told by who reads them
 
@@ -207,9 +207,28 @@ def nearest(folder: Path) -> Path | None:
     return None
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _require_ours(path: Path, folder: Path) -> None:
+    """Raises ToolError for a file above a folder that another user put there, as in /tmp.
+
+    Whose it may be: the current user's, root's, or that of the current folder's owner. A link
+    counts as the user's who made it, too. Raises OSError.
+    """
+    if path.parent == folder or not hasattr(os, "geteuid"):
+        return
+    ours = {os.geteuid(), 0, os.stat(folder).st_uid}
+    if {os.stat(path).st_uid, os.lstat(path).st_uid} - ours:
+        raise ToolError(
+            f"{path}: these are settings of another user",
+            f"make a {NAME} of your own in this folder: an empty one is enough",
+        )
+
+
+def _read(path: Path, folder: Path) -> dict[str, Any]:
+    """[tool.adtool] of a file that was found from a folder on. Raises ToolError."""
     try:
-        text = read(path)
+        text = read(path, LIMIT)
+        if b"adtool" in text:
+            _require_ours(path, folder)
     except OSError as error:
         raise ToolError(f"{path} cannot be read: {because(error)}") from None
     try:
@@ -318,14 +337,30 @@ def _value(path: Path, where: str, command: Any, name: str, value: Any) -> Any:
         raise ToolError(f"{path}: {where} takes {wanted}, not {_toml(value)}")
     if parameter.name in _PATTERNS:
         values = [os.path.join(path.parent, v) if "/" in v else v for v in values]
-    if parameter.name in _FILES:
-        value = value and os.path.join(path.parent, value)
-        values = [value]
     if permission(command.name, parameter.name) is Permission.INSIDE:
-        for file in (file_of(v) if several else v for v in values):
-            if file:
-                require_inside(file, path.parent, f"{path}: {where}")
-    return [str(v) for v in values] if several else str(value)
+        values = [_placed(path, where, v, several) for v in values]
+        value = values[0] if not several else value
+    try:
+        return [str(v) for v in values] if several else str(value)
+    except ValueError:
+        raise ToolError(f"{path}: {where} has too many digits") from None
+
+
+def _placed(path: Path, where: str, word: str, reports: bool) -> str:
+    """A word that names a file, as seen from the settings' folder, for the current one.
+
+    reports: whether the name of a format may come before the file. Raises ToolError where the file
+    is not in the folder of the settings.
+    """
+    file = file_of(word) if reports else word
+    if not file:
+        return word
+    found = os.path.join(path.parent, file)
+    require_inside(found, path.parent, f"{path}: {where}")
+    found, prefix = short(found), word[: len(word) - len(file)]
+    if reports and not prefix and file_of(found) != found:  # `./json=x`
+        found = os.path.join(os.curdir, found)
+    return prefix + found
 
 
 def _is(kind: Kind, value: Any) -> bool:
@@ -357,7 +392,10 @@ def _texts(path: Path, where: str, value: Any) -> tuple[str, ...]:
 
 def _toml(value: Any) -> str:
     """A value as the file has it, shortened."""
-    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    try:
+        text = str(value).lower() if isinstance(value, bool) else repr(value)
+    except ValueError:  # Python writes no number of thousands of digits
+        return "a number of too many digits"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

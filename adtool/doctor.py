@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 import engine
-from adtool import __version__, temporary
+from adtool import __version__, paths, temporary
 from adtool.exits import Exit
 from adtool.memory import in_words
 from adtool.report import SCHEMA
@@ -27,7 +27,12 @@ from engine.classes import dataclass
 Status = Literal["ok", "missing", "problem"]
 
 _ROOT = str(Path(__file__).parent.parent)
-_PROBE = "import sys; sys.path.insert(0, sys.argv[1]); from adtool.probe import main; main()"
+_PROBE = f"""import sys
+root = sys.argv[1]
+{paths.OWN_FIRST}
+from adtool.probe import main
+main()
+"""
 _LIMIT = 300.0  # seconds for the probe
 
 

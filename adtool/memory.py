@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,7 +15,7 @@ _GROUP = ("memory.max", "memory/memory.limit_in_bytes")  # of control groups, ne
 def limit(given: float | None, default: int) -> int:
     """Bytes: the user's wish in GiB, else the default, but no more than a quarter of all."""
     if given is not None:
-        return int(given * (1 << 30))
+        return int(min(given * (1 << 30), sys.maxsize))
     return min([default, *(n // _SHARE for n in _available())])
 
 

@@ -124,6 +124,8 @@ def require_inside(path: str, folder: Path, where: str) -> None:
 
     path: as seen from the current folder. where: the settings' file and key.
     """
+    if "\0" in path:
+        raise ToolError(f"{where}: {path!r} is no name of a file", "remove the character U+0000")
     real, root = os.path.realpath(path), os.path.realpath(folder)
     parts = os.path.relpath(real, root).split(os.sep)
     if parts[0] == os.pardir or os.path.isabs(parts[0]):

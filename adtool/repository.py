@@ -1,18 +1,31 @@
 """What git says has changed. Nothing that a repository configures is run for it: no hook, no pager,
-no monitor of files, no program that shows differences.
+no monitor of files, no program that shows differences or filters files, and nothing is fetched.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from adtool.exits import ToolError
 from engine.classes import dataclass
 
 _LIMIT = 300.0  # seconds
-_OWN = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+_SETTINGS = (
+    "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.sshCommand=false",
+    "core.askPass=false", "core.alternateRefsCommand=false",
+)  # fmt: skip
+_ENVIRONMENT = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    # Of a partial clone, git would fetch what it lacks, by a program of the repository's choice.
+    "GIT_NO_LAZY_FETCH": "1",  # git 2.44, and what was mended since
+    "GIT_ALLOW_PROTOCOL": "",  # none, whatever is configured
+    "LC_ALL": "C",
+}
+_FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +89,7 @@ def changes_since(revision: str, folder: Path) -> Changes:
     commit = found.stdout.decode("ascii", "replace").strip()
     if found.returncode != 0 or not commit:
         raise _unknown(revision, root)
+    filters = sorted(_filters(root, revision, set()))
     paths = {
         os.path.join(root, os.fsdecode(name).rstrip("/"))
         for arguments in (
@@ -84,7 +98,7 @@ def changes_since(revision: str, folder: Path) -> Changes:
              "--ignore-submodules=none", commit, "--"),
             ("ls-files", "--others", "--exclude-standard", "-z"),
         )
-        for name in _listed(root, revision, *arguments)
+        for name in _listed(root, revision, *arguments, settings=filters)
     }  # fmt: skip
     return Changes(root, commit, frozenset(paths))
 
@@ -100,14 +114,48 @@ def _unknown(revision: str, root: str) -> ToolError:
     return ToolError(f"--changed-since: there is no revision `{revision}` here", help)
 
 
-def _listed(root: str, revision: str, *arguments: str) -> list[bytes]:
-    done = _git(root, *arguments)
+def _filters(root: str, revision: str, seen: set[str]) -> set[str]:
+    """Settings that turn off all filters of files, those of submodules too, which git looks into.
+
+    Git compares a file with what its filter makes of it. Without, a filtered file that was touched
+    counts as changed.
+    """
+    real = os.path.realpath(root)
+    if real in seen:
+        return set()
+    seen.add(real)
+    found = set()
+    done = _git(root, "config", "--includes", "--name-only", "-z", "--get-regexp", _FILTERS)
+    for name in map(os.fsdecode, done.stdout.split(b"\0")):
+        if "=" in name:  # `-c` would set another key
+            raise ToolError(f"--changed-since: git's setting `{name}` cannot be turned off",
+                            "give the filter a name without `=`", "environment")  # fmt: skip
+        if name:
+            found.add(name + ("=false" if name.endswith(".required") else "="))
+    for entry in _listed(root, revision, "ls-files", "--stage", "-z"):
+        about, _, path = entry.partition(b"\t")
+        below = os.path.join(root, os.fsdecode(path))
+        if about.startswith(b"160000 ") and os.path.lexists(os.path.join(below, ".git")):
+            found |= _filters(below, revision, seen)
+    return found
+
+
+def _listed(root: str, revision: str, *arguments: str, settings: Sequence[str] = ()) -> list[bytes]:
+    done = _git(root, *arguments, settings=settings)
     if done.returncode != 0:
         raise ToolError(
             f"--changed-since: git cannot tell what has changed since `{revision}`: {_said(done)}",
-            "", "environment",
+            _partial(root), "environment",
         )  # fmt: skip
     return [name for name in done.stdout.split(b"\0") if name]
+
+
+def _partial(root: str) -> str:
+    """What helps where objects are left out of a clone, of which none is fetched."""
+    if _git(root, "config", "--get-regexp", r"^remote\..*\.promisor$").returncode != 0:
+        return ""
+    return ("this is a partial clone, and adtool fetches nothing: `git diff REVISION` does, or "
+            "clone without --filter")  # fmt: skip
 
 
 def _said(done: subprocess.CompletedProcess[bytes]) -> str:
@@ -115,12 +163,15 @@ def _said(done: subprocess.CompletedProcess[bytes]) -> str:
     return lines[0].removeprefix("fatal: ") if lines else f"exit code {done.returncode}"
 
 
-def _git(folder: str | Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _git(
+    folder: str | Path, *arguments: str, settings: Sequence[str] = ()
+) -> subprocess.CompletedProcess[bytes]:
     env = {k: v for k, v in os.environ.items() if k not in ("GIT_EXTERNAL_DIFF", "GIT_PAGER")}
-    env |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    env |= _ENVIRONMENT
+    own = [word for setting in (*_SETTINGS, *settings) for word in ("-c", setting)]
     try:
         return subprocess.run(
-            ["git", *_OWN, *arguments], cwd=folder, env=env, stdin=subprocess.DEVNULL,
+            ["git", "--no-pager", *own, *arguments], cwd=folder, env=env, stdin=subprocess.DEVNULL,
             capture_output=True, check=False, timeout=_LIMIT,
         )  # fmt: skip
     except FileNotFoundError:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from adtool import codec, files, interrupts, places, status, temporary
+from adtool import codec, files, interrupts, paths, places, status, temporary
 from adtool.exits import ToolError, because
 from adtool.job import CheckOptions, Job, Target
 from adtool.report import Failure, Finding
@@ -41,14 +41,12 @@ if TYPE_CHECKING:
 _ROOT = str(Path(__file__).parent.parent)
 
 # The tool is imported without the program's folders, of which some may be in PYTHONPATH.
-_BOOT = """import _signal, os, sys
+_BOOT = f"""import _signal
 _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+import sys
 started = tuple(sys.modules)
 folder, root, *choice = sys.argv[1:]
-path = [p for p in sys.path if p]
-given = [os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
-given = [] if sys.flags.ignore_environment else [p for p in path if p in given]
-sys.path[:] = [root, *(p for p in path if p not in given), *given]
+{paths.OWN_FIRST}
 from adtool.child import main
 main(folder, path, given, started, choice)
 """

@@ -109,10 +109,17 @@ def baseline(
             "adtool baseline write SCRIPT...; `compare` takes reports, too",
         )
     from adtool.commands.targets import targets_of
+    from adtool.configuration import NAME
 
     scripts = [os.path.relpath(project.folder / s) for s in project.scripts]
     targets = targets_of(
-        "baseline", words, given["module"], given["each"], given["exclude"] or (), scripts
+        "baseline",
+        words,
+        given["module"],
+        given["each"],
+        given["exclude"] or (),
+        scripts,
+        project.folder / NAME,
     )
     # The parts of `check` that are left out here, as if they had not been named.
     ctx.params.update({"plot": None, "exit_zero": False, "taylor": False, "durations": 0})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from adtool.accuracy.entries import FACTOR
 from adtool.commands import options as opt
 from adtool.commands.options import CheckFormat, Overwrites
 from adtool.commands.targets import targets_of
-from adtool.configuration import Project
+from adtool.configuration import NAME, Project
 from adtool.exits import ToolError
 from adtool.writing import require_place
 
@@ -91,6 +90,7 @@ def check(
         typer.Option(
             "--launch",
             metavar="N",
+            callback=opt.launches,
             rich_help_panel=opt.CHOICE,
             help="Check only the launch of this number, of every tape, or of one: TAPE:N; "
             "may be repeated.",
@@ -276,10 +276,9 @@ def check(
 
         fixes = fixing(fix, show_fixes, unsafe_fixes)
     scripts = [os.path.relpath(project.folder / s) for s in project.scripts]
-    targets = targets_of("check", words, module, each, exclude or (), scripts)
-    for launch in launches or ():
-        if re.fullmatch(r"(\d+:)?\d+", launch) is None:
-            raise ToolError(f"--launch {launch} is no number", "write --launch 3, or TAPE:LAUNCH")
+    targets = targets_of(
+        "check", words, module, each, exclude or (), scripts, project.folder / NAME
+    )
     if plot is not None:
         from adtool.figures.remainders import format_of
 

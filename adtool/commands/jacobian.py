@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from enum import Enum
 from pathlib import Path
@@ -56,7 +55,9 @@ def jacobian(
     launch: Annotated[
         str | None,
         typer.Option(
-            metavar="TAPE:LAUNCH", help="Which launch, numbered as by `check` (default: the first)."
+            metavar="TAPE:LAUNCH",
+            callback=opt.one_launch,
+            help="Which launch, numbered as by `check` (default: the first).",
         ),
     ] = None,
     alias: opt.Alias = None,
@@ -104,10 +105,8 @@ def _code(session: Session) -> int:
 def _launch(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+):(\d+)", text)
-    if found is None:
-        raise ToolError(f"--launch {text} is no TAPE:LAUNCH", "write --launch 0:3, as `check` does")
-    return int(found[1]), int(found[2])
+    tape, _, number = text.partition(":")
+    return int(tape), int(number)
 
 
 def _kind(plot: Path | None) -> Literal["", "png", "svg", "pdf"]:

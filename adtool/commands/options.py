@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from enum import Enum
@@ -75,6 +76,21 @@ def _pattern() -> str:
 
 
 gates.pattern = _pattern  # type: ignore[attr-defined]  # for the schema of the settings
+
+
+def launches(words: list[str] | None) -> list[str] | None:
+    """A callback that takes numbers of launches, of every tape or of one: `3`, `0:3`."""
+    for word in words or ():
+        if re.fullmatch(r"([0-9]{1,18}:)?[0-9]{1,18}", word) is None:
+            raise typer.BadParameter(f"`{word}` is no number of a launch: write 3, or TAPE:LAUNCH")
+    return words
+
+
+def one_launch(word: str | None) -> str | None:
+    """A callback that takes the number of one launch of one tape."""
+    if word is not None and re.fullmatch(r"[0-9]{1,18}:[0-9]{1,18}", word) is None:
+        raise typer.BadParameter(f"`{word}` is no TAPE:LAUNCH: write 0:3, as `check` does")
+    return word
 
 
 def above(least: float, strict: bool = False) -> Any:

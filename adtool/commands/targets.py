@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from adtool import places
 from adtool.commands.plain_values import PlainCommand
 from adtool.exits import ToolError
-from adtool.globs import fits
+from adtool.globs import fits, plain
+from adtool.permissions import require_inside
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from adtool.job import Target
 
 _MAGIC = "*?["
@@ -117,6 +120,7 @@ def targets_of(
     each: bool = False,
     exclude: Sequence[str] = (),
     scripts: Sequence[str] = (),
+    settings: Path | None = None,
 ) -> tuple[Target, ...]:
     """The targets of a command line.
 
@@ -126,11 +130,12 @@ def targets_of(
     them so, too, where each is a Python file that is there.
 
     exclude: patterns of what folders and patterns do not stand for. scripts: words of the
-    configuration, for where there are none.
+    configuration, for where there are none. settings: the file that these are in.
 
     Raises:
         ToolError: no target is named; a pattern or folder has no script; it cannot be told
-            whether words are scripts or arguments.
+            whether words are scripts or arguments; a script of the configuration is not in its
+            folder, links followed.
     """
     from adtool.job import Target
 
@@ -139,7 +144,8 @@ def targets_of(
         if each:
             raise ToolError("--each takes scripts, not -m MODULE", "leave out one of the two")
         return (Target(None, module, tuple(_after_dashes(words))),)
-    if scripts and (not words or words[0] == "--"):
+    by_settings = bool(scripts) and (not words or words[0] == "--")
+    if by_settings:
         words, each = [*scripts, *words], True
     if not words or words[0] == "--":
         raise ToolError(
@@ -171,6 +177,9 @@ def targets_of(
             f"no script is left: --exclude leaves out all {left}",
             "its patterns are " + ", ".join(f"`{p}`" for p in exclude),
         )
+    if by_settings and settings is not None:
+        for script in found:
+            require_inside(script, settings.parent, f"{settings}: scripts")
     return tuple(_target(s, tuple(words[cut + 1 :])) for s in found)
 
 
@@ -222,7 +231,7 @@ def _scripts(word: str) -> list[str]:
             )
         return found
     if _pattern(word) and not os.path.exists(word):
-        found = sorted(f for f in glob.glob(word, recursive=True) if os.path.isfile(f))
+        found = sorted(f for f in glob.glob(plain(word), recursive=True) if os.path.isfile(f))
         if not found:
             raise ToolError(
                 f"no file fits the pattern `{word}`", f"the current directory is {places.folder()}"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from adtool import codec, interrupts, status, tasks
+from adtool import codec, interrupts, paths, status, tasks
 from adtool.executors.base import (
     ATTEMPTS,
     INTERRUPTED,
@@ -33,10 +33,9 @@ from engine.classes import dataclass
 
 THREADS = "ENGINE_NUM_THREADS"
 
-_BOOT = """import sys
+_BOOT = f"""import sys
 root, *args = sys.argv[1:]
-sys.path[:] = [p for p in sys.path if p]
-if root not in sys.path: sys.path.insert(0, root)
+{paths.OWN_FIRST}
 from adtool.executors.worker import main
 main(*args)
 """

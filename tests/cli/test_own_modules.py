@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _imp
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -238,6 +239,24 @@ def test_functions_of_torch_in_the_programs_engine(adtool: Tool) -> None:
     report = adtool.report("script.py")
     (found,) = [f for f in report["findings"] if f["severity"] == "error"]
     assert found["code"] == "G001" and found["file"].endswith("engine/ops.py")
+
+
+@pytest.mark.parametrize("search", [None, ".", "", os.pathsep + "elsewhere"])
+def test_modules_of_the_current_folder_are_not_the_tools(adtool: Tool, search: str | None) -> None:
+    """Nor of its children's, also where PYTHONPATH has the folder, which an empty word in it is."""
+    for name in ("re", "json", "numpy"):
+        adtool.script("raise SystemExit('the folder has its own')\n", f"{name}.py")
+    for name in ("one", "two"):
+        adtool.script("import sys\nsys.path[:] = [p for p in sys.path if p not in ('', '..')"
+                      f" and p != {str(adtool.folder)!r}]\nimport warp as wp\n"
+                      + KERNEL.format(factor=1.5), f"apart/{name}.py")  # fmt: skip
+    if search is not None:
+        adtool.env["PYTHONPATH"] = search
+    done = adtool("doctor")
+    assert done.returncode == 0 and "compiled and run, with a gradient" in done.stdout, done
+    done = adtool("check", "-j", "2", "--alias", "warp", "apart/one.py", "apart/two.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 scripts" in done.stdout and "has its own" not in done.stdout + done.stderr
 
 
 def test_the_table_of_names() -> None:

@@ -38,6 +38,39 @@ with wp.Tape() as tape:
 tape.backward(grads={y: wp.ones(3)})
 """
 
+EVIL = "open({!r}, 'w').close()\n"
+
+
+@pytest.mark.parametrize("command", [["check"], ["baseline", "write"]])
+@pytest.mark.parametrize(
+    ("scripts", "link"),
+    [
+        (["*/evil.py"], "l"), (["**/*.py"], "l"), (["l"], "l"), (["."], "x.py"), (["x.py"], "x.py"),
+        (["*.py"], "x.py"), (["a"], "a/x.py"), (["plain.py", "a/*"], "a/x.py"),
+    ],
+)  # fmt: skip
+def test_scripts_that_lead_outside(
+    tmp_path: Path, root: Path, kernels: Path, scripts: list[str], link: str, command: list[str]
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "project/a").mkdir(parents=True)
+    marker = tmp_path / "marker"
+    evil = tmp_path / "out/evil.py"
+    evil.write_text(EVIL.format(str(marker)))
+    tool = Tool(tmp_path / "project", root, kernels)
+    tool.script(PLAIN, "plain.py")
+    tool.script(f"[tool.adtool]\nscripts = {scripts}\n", "pyproject.toml")
+    (tool.folder / link).symlink_to(evil if link.endswith(".py") else evil.parent)
+    done = tool(*command)
+    assert done.returncode == 2 and "is not in the folder of the settings" in done.stderr
+    assert "pyproject.toml: scripts" in done.stderr and not marker.exists()
+    if scripts == ["*.py"]:  # a link that stays inside, and what is left out, are no harm
+        (tool.folder / "within.py").symlink_to("plain.py")
+        assert tool(*command, "--exclude", "x.py").returncode == 0
+        (tool.folder / link).unlink()
+        assert tool(*command).returncode == 0
+
+
 TABLES = (
     "[tool.adtool]\ntrust = true\n",
     "[tool.adtool.check]\ntrust = true\n",

@@ -166,10 +166,30 @@ def _candidates(path: str) -> Iterator[tuple[str, ...]]:
         found = _which(name, path)
         if found:
             yield (found,)
+    zig = _zig()
+    if zig:
+        yield (zig, "c++")
+
+
+def _zig() -> str:
+    """The program in the package ziglang, empty where that is not installed.
+
+    The package is not run by its name: `python -m` would take a `ziglang.py` of the current folder.
+    """
     import importlib.util
 
-    if importlib.util.find_spec("ziglang") is not None:
-        yield (sys.executable, "-m", "ziglang", "c++")
+    try:
+        spec = importlib.util.find_spec("ziglang")
+    except ValueError:  # a module of that name that some program made up
+        return ""
+    if spec is None or not spec.has_location or spec.submodule_search_locations is None:
+        return ""
+    name = "zig.exe" if sys.platform == "win32" else "zig"
+    for folder in spec.submodule_search_locations:
+        program = os.path.join(os.path.abspath(folder), name)
+        if os.path.isfile(program) and os.access(program, os.X_OK):
+            return program
+    return ""
 
 
 def _version(command: tuple[str, ...]) -> str | Exception:

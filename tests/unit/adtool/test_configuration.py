@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import typer.main
 
 from adtool.cli import app
+from adtool.commands.check_output import outputs_of
 from adtool.configuration import Project, kind_of, project, settings
 from adtool.exits import ToolError
 from adtool.permissions import Permission, permission
@@ -17,8 +19,9 @@ COMMANDS: Any = typer.main.get_command(app)
 
 VALUES = {"switch": "true", "text": "'x'"}
 # Options that take one of some words.
-WORDS = {"format": "'json'", "gate": "'note'", "overwrites": "'warn'", "executor": "'serial'"}
-# Files are in the project's folder, and as seen from the current one.
+WORDS = {"format": "'json'", "gate": "'note'", "overwrites": "'warn'", "executor": "'serial'",
+         "launch": "'0:1'"}  # fmt: skip
+# Files are in the project's folder.
 FILES = {"output": "'{}/x'"}
 
 
@@ -61,6 +64,56 @@ def test_a_baseline_is_as_seen_from_the_file(tmp_path: Path) -> None:
     assert found["check"]["baseline"] == found["baseline"]["baseline"] == str(tmp_path / "b.jsonl")
     found = read(tmp_path, "[tool.adtool.baseline]\nfactor = 3\n")
     assert found["baseline"] == {"factor": "3"} and found["check"] == {}
+
+
+@pytest.mark.parametrize("place", [".", "a", "a/b"])
+def test_outputs_are_as_seen_from_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Also where a name begins as a format does, or leads through a folder and back."""
+    (tmp_path / "a/b").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / place)
+    text = "[tool.adtool]\noutput = ['json=r.json', './json=x', 'y', 'a/../json=z', 'text=a/b/t']\n"
+    (tmp_path / "pyproject.toml").write_text(text)
+    given = settings(Path.cwd(), COMMANDS.commands)["check"]["output"]
+    files, stdout = outputs_of(given, "sarif", True)
+    found = [(f.format, os.path.abspath(f.path)) for f in files]
+    wanted = [("json", "r.json"), ("sarif", "json=x"), ("sarif", "y"), ("sarif", "json=z"),
+              ("text", "a/b/t")]  # fmt: skip
+    assert found == [(name, str(tmp_path / file)) for name, file in wanted] and not stdout
+    assert given[0] == "json=" + ("r.json" if place == "." else str(tmp_path / "r.json"))
+    assert given[4] == "text=" + os.path.relpath(tmp_path / "a/b/t")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives files away")
+def test_settings_above_of_another_user(tmp_path: Path) -> None:
+    text = "[tool.adtool]\nquiet = true\n"
+    below = tmp_path / "a"
+    assert read(tmp_path, text, "a")["check"]["quiet"] is True  # root's
+    file = tmp_path / "pyproject.toml"
+    os.chown(file, 4321, -1)
+    for reading in (settings, project):
+        with pytest.raises(ToolError, match="settings of another user") as caught:
+            reading(below, COMMANDS.commands)
+        assert "an empty one is enough" in caught.value.help
+    assert settings(tmp_path, COMMANDS.commands)["check"]["quiet"] is True  # not above
+    os.chown(below, 4321, -1)
+    assert settings(below, COMMANDS.commands)["check"]["quiet"] is True  # of the folder's owner
+    os.chown(below, 4322, -1)
+    (below / "pyproject.toml").touch()
+    assert settings(below, COMMANDS.commands) == {}
+    (below / "pyproject.toml").unlink()
+    file.rename(tmp_path / "real")
+    os.chown(tmp_path / "real", 0, -1)
+    file.symlink_to("real")
+    assert settings(below, COMMANDS.commands)["check"]["quiet"] is True
+    os.chown(file, 4321, -1, follow_symlinks=False)  # a link of another user
+    with pytest.raises(ToolError, match="settings of another user"):
+        settings(below, COMMANDS.commands)
+    file.unlink()
+    file.write_text("[project]\nname = 'x'\n")
+    os.chown(file, 4321, -1)
+    assert settings(below, COMMANDS.commands) == {}  # it says nothing
 
 
 def test_gates(tmp_path: Path) -> None:
@@ -147,6 +200,19 @@ OVERRIDE = "[[tool.adtool.overrides]]\npaths = ['a']\n"
         ("[tool.adtool]\nmax_inputs = 1\nmax-inputs = 2", "max-inputs: `max_inputs` says", ""),
         ("[tool.adtool.check]\nno-rerun = true\nrerun = true", "check] rerun: `no-rerun` says", ""),
         (OVERRIDE + "rerun = true\nno-rerun = true", "1 no-rerun: `rerun` says", ""),
+        ("[tool.adtool]\nlaunch = 'x'", "launch: `x` is no number of a launch", ""),
+        (OVERRIDE + "launch = ['1', '0:x']", "1, launch: `0:x` is no number of a launch", ""),
+        ("[tool.adtool]\noutput = 'x\\u0000y'".replace("'", '"'), "is no name of a file", ""),
+        ('[tool.adtool]\noutput = "json=x\\u0000y"', "output: ", "U+0000"),
+        ('[tool.adtool]\nbaseline = "x\\u0000y"', "baseline: ", "U+0000"),
+        ('[tool.adtool]\nscripts = ["x\\u0000y"]', "scripts: ", "U+0000"),
+        (f"[tool.adtool]\nseed = 0x{'f' * 5000}", "seed has too many digits", ""),
+        (f"[tool.adtool]\neps = 0x{'f' * 5000}", "eps has too many digits", ""),
+        (f"[tool.adtool]\ntape = [0x{'f' * 5000}]", "tape has too many digits", ""),
+        (f"[tool.adtool]\ndevice = 0x{'f' * 5000}", "not a number of too many digits", ""),
+        (f"[tool.adtool]\nscripts = [0x{'f' * 5000}]", "not a number of too many digits", ""),
+        (OVERRIDE + f"jobs = 0x{'f' * 5000}", "1, jobs: this is for the run as a whole", ""),
+        (f"[tool.adtool]\n# {'x' * (1 << 20)}", "it is larger than 1 MiB", ""),
         ("[tool.adtool]\nfix = true", "fix is for the command line alone", "--fix"),
     ],
 )  # fmt: skip

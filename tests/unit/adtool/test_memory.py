@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,8 @@ def test_limits_of_control_groups(tmp_path: Path, name: str, text: str, count: i
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
     assert memory._available(tmp_path).count(1000) == count
+
+
+@pytest.mark.parametrize("given", [1e300, 1e308, 2.0**40])
+def test_no_wish_is_too_large(given: float) -> None:
+    assert memory.limit(given, 1) == min(int(given) << 30, sys.maxsize)

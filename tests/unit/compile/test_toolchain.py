@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -185,9 +186,45 @@ def test_cpu_features_are_told() -> None:
 
 def installed() -> list[str]:
     out = [name for name in ("g++", "clang++") if shutil.which(name)]
-    if importlib.util.find_spec("ziglang"):
-        out.append(f"{sys.executable} -m ziglang c++")
+    if zig := toolchain._zig():
+        out.append(shlex.join([zig, "c++"]))
     return out
+
+
+def test_zig_is_the_program_in_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forget: Callable[[], None]
+) -> None:
+    """A module of that name is not run, nor is the package's own code."""
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.delitem(sys.modules, "ziglang", raising=False)
+    marker = tmp_path / "marker"
+    code = f"open({str(marker)!r}, 'w')\n"
+    for name in ("module", "hollow", "bare", "whole"):
+        (tmp_path / name).mkdir()
+        if name == "module":
+            (tmp_path / name / "ziglang.py").write_text(code)
+            continue
+        package = tmp_path / name / "ziglang"
+        package.mkdir()
+        if name != "bare":
+            for file in ("__init__.py", "__main__.py"):
+                (package / file).write_text(code)
+        if name != "hollow":
+            pretend(package / "zig", "zig $*")
+    monkeypatch.chdir(tmp_path / "module")
+    rest = [p for p in sys.path if not (Path(p) / "ziglang").exists()]
+    for name in ("module", "hollow", "bare"):
+        forget()
+        monkeypatch.setattr(sys, "path", [str(tmp_path / name), *rest])
+        with pytest.raises(CompilerError):
+            find_toolchain()
+    forget()
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "whole"), *rest])
+    found = find_toolchain()
+    assert found.command == (str(tmp_path / "whole" / "ziglang" / "zig"), "c++")
+    assert found.version == "zig c++ --version"
+    assert not marker.exists()
 
 
 @pytest.mark.slow
