@@ -275,7 +275,8 @@ def check(
 
         fixes = fixing(fix, show_fixes, unsafe_fixes)
     scripts = [os.path.relpath(project.folder / s) for s in project.scripts]
-    targets = targets_of("check", words, module, each, exclude or (), scripts, project.folder / NAME)
+    settings = project.folder / NAME
+    targets = targets_of("check", words, module, each, exclude or (), scripts, settings)
     if plot is not None:
         from adtool.figures.remainders import format_of
 
