@@ -113,7 +113,12 @@ def baseline(
 
     scripts = [os.path.relpath(project.folder / s) for s in project.scripts]
     targets = targets_of(
-        "baseline", words, given["module"], given["each"], given["exclude"] or (), scripts,
+        "baseline",
+        words,
+        given["module"],
+        given["each"],
+        given["exclude"] or (),
+        scripts,
         project.folder / NAME,
     )
     # The parts of `check` that are left out here, as if they had not been named.
