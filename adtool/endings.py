@@ -118,7 +118,8 @@ def died(code: int, last: status.Status, crash: str) -> Failure:
             return Failure(
                 "environment",
                 "the results could not be written to the temporary folder",
-                "set TMPDIR to a folder that can be written and has free space",
+                "set TMPDIR to a folder that can be written and has free space; let the script not "
+                "limit its files (resource.setrlimit), nor change its root or its user",
             )
         return Failure(
             "vanished",

@@ -252,7 +252,10 @@ def _own_spec(name: str, folders: Sequence[str]) -> ModuleSpec | None:
     """A module of the program in these folders; not the tool's, nor another copy of it."""
     for folder in folders:
         spec = PathFinder.find_spec(name, [folder])
-        if spec is None or (spec.loader is None and not _has_programs(spec)):
+        if spec is None:
+            continue
+        # A folder without `__init__.py` gives way to a module of that name further on.
+        if spec.loader is None and (name not in TOOLS or not _has_programs(spec)):
             continue
         if spec.origin is None or not (_is_tool(name, spec.origin) or _is_installed(spec.origin)):
             return spec

@@ -364,3 +364,15 @@ def test_a_folder_with_code_in_its_folders(adtool: Tool) -> None:
         "main.py",
     )
     passed(adtool, "--alias", "warp", "main.py")
+
+
+@pytest.mark.parametrize("name", ["logging", "json", "email", "rich", "random"])
+def test_a_folder_without_a_package_gives_way(adtool: Tool, name: str) -> None:
+    """As in plain Python: the standard library's comes before a folder of scripts."""
+    adtool.script("X = 1\n", f"{name}/helper.py")
+    adtool.script(
+        f"import {name}\nassert {name}.__file__\n"
+        "import warp as wp\n" + KERNEL.format(factor=1.5),
+        "main.py",
+    )
+    passed(adtool, "--alias", "warp", "main.py")
