@@ -371,8 +371,7 @@ def test_a_folder_without_a_package_gives_way(adtool: Tool, name: str) -> None:
     """As in plain Python: the standard library's comes before a folder of scripts."""
     adtool.script("X = 1\n", f"{name}/helper.py")
     adtool.script(
-        f"import {name}\nassert {name}.__file__\n"
-        "import warp as wp\n" + KERNEL.format(factor=1.5),
+        f"import {name}\nassert {name}.__file__\nimport warp as wp\n" + KERNEL.format(factor=1.5),
         "main.py",
     )
     passed(adtool, "--alias", "warp", "main.py")
