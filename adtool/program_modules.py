@@ -27,7 +27,7 @@ import adtool
 import engine
 from engine.reading import read
 
-_bootstrap: Any = importlib._bootstrap
+_BOOTSTRAP = vars(sys.modules["_frozen_importlib"])  # of `importlib`
 TOOLS = {"adtool": adtool, "engine": engine}
 OWN, OURS = "own", "ours"
 # What the program and the tool both stand on: the interpreter, or they themselves, look in
@@ -85,7 +85,7 @@ class ProgramModules:
         self._others: dict[str, ModuleType] = {}  # those that do not
         self._lock = threading.RLock()
         self._import: Any = builtins.__import__
-        self._by_name: Any = _bootstrap._gcd_import
+        self._by_name: Any = _BOOTSTRAP["_gcd_import"]
 
     @contextmanager
     def given(self) -> Iterator[None]:
@@ -93,7 +93,7 @@ class ProgramModules:
         if self.names:
             self._import = builtins.__import__
             builtins.__import__ = self._imported
-            _bootstrap._gcd_import = self._imported_by_name
+            _BOOTSTRAP["_gcd_import"] = self._imported_by_name
             sys.meta_path.insert(0, self)
             self._others = self._taken()
         yield

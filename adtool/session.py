@@ -22,8 +22,9 @@ from adtool import codec, files, interrupts, paths, places, status, temporary
 from adtool.exits import ToolError, because
 from adtool.job import CheckOptions, Job, Target
 from adtool.report import Failure, Finding
-from engine import private
 from engine.classes import dataclass
+from engine.private import Untrusted
+from engine.private import private_folder as trusted_folder
 from engine.processes import wait
 
 if TYPE_CHECKING:
@@ -226,8 +227,8 @@ def private_folder() -> Iterator[Path]:
         with _blaming("no temporary folder can be made", _TEMPORARY):
             folder = stack.enter_context(temporary.folder())
         try:
-            private.private_folder(str(folder))
-        except private.Untrusted as error:  # it holds what is run, and what came of it
+            trusted_folder(str(folder))
+        except Untrusted as error:  # it holds what is run, and what came of it
             raise ToolError(
                 f"the temporary folder is not safe from other users: `{error.path}` {error.why}",
                 "set TMPDIR to a folder that others cannot write to, or make that one sticky",

@@ -220,10 +220,12 @@ def test_little_is_imported_before_it_is_there(root: Path) -> None:
     say(*sorted(set(sys.modules) - before))
     """
     program = textwrap.dedent(program).replace("say(*", "print(*")
-    assert run(program, root)[1] == ["adtool", "adtool.__main__", "adtool.interrupts"]
+    assert run(program, root)[1] == ["adtool", "adtool.__main__", "adtool.paths"]
     assert 'adtool = "adtool.__main__:main"' in (root / "pyproject.toml").read_text()
     text = (root / "adtool" / "__main__.py").read_text().split("def main")[1]
-    assert text.index("install()") < text.index("import")
+    assert text.index("import interrupts") < text.index("install()") < text.index("adtool.cli")
     own = (root / "adtool" / "interrupts.py").read_text().splitlines()
     found = {line.split()[1] for line in own if line.startswith(("import ", "from "))}
     assert found == {"__future__", "os", "signal", "sys", "time"}
+    paths = (root / "adtool" / "paths.py").read_text()
+    assert {x.split()[1] for x in paths.splitlines() if x.startswith("import ")} <= {"os", "sys"}
