@@ -23,6 +23,7 @@ from engine.classes import dataclass
 from engine.reading import read
 
 NAME = "pyproject.toml"
+_PARTS = 2000  # of a key, or of a table's name
 LIMIT = 1 << 20  # bytes of it
 OVERRIDES = "overrides"
 SCRIPTS = "scripts"
@@ -244,6 +245,8 @@ def table_in(text: bytes) -> Any:
     """[tool.adtool] of a file's text. Raises ValueError where it is no TOML."""
     if b"adtool" not in text:
         return {}
+    if any(line.count(b".") > _PARTS for line in text.splitlines()):
+        raise ValueError(f"a line has more than {_PARTS} dots")  # the reader's time is their square
     if sys.version_info >= (3, 11):
         import tomllib
     else:

@@ -227,3 +227,10 @@ def test_a_value_for_some_commands(tmp_path: Path) -> None:
     """`format = "sarif"` is for `check`, and no error for commands that do not write it."""
     found = read(tmp_path, "[tool.adtool]\nformat = 'sarif'\n")
     assert found["check"]["format"] == "sarif" and "format" not in found["jacobian"]
+
+
+@pytest.mark.parametrize("text", ["[tool.adtool{}]\n", "tool.adtool{} = 1\n"])
+def test_names_of_very_many_parts(tmp_path: Path, text: str) -> None:
+    """A reader of TOML takes minutes for them, and no limit of time holds before settings."""
+    with pytest.raises(ToolError, match="dots"):
+        read(tmp_path, text.format(".a" * 200_000))
