@@ -58,6 +58,7 @@ class Surroundings:
     """As a context around the target: afterwards all is as it was at the beginning."""
 
     def __init__(self) -> None:
+        self._builtins: dict[str, Any] = {}
         self._numpy: list[tuple[str, ModuleType, dict[str, Any]]] = []
 
     def __enter__(self) -> Surroundings:
