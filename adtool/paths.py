@@ -1,4 +1,4 @@
-"""Where the tool's own process looks for modules: not in folders of the programs that it checks.
+"""Where processes of the tool look for modules: not in folders of the programs that it checks.
 
 Needs nothing but what Python has loaded already, since it comes before all other imports.
 """
@@ -6,31 +6,33 @@ Needs nothing but what Python has loaded already, since it comes before all othe
 import os
 import sys
 
-# The same for a process that Python starts by `-c`. It needs `root`, and leaves `path`, what there
-# is to look at without the current folder, and `given`, those of PYTHONPATH among them: an empty
-# word in it is the current folder.
-OWN_FIRST = """import os, sys
-path = [p for p in sys.path if p]
-given = os.environ.get("PYTHONPATH", "")
-given = [os.path.abspath(p) for p in given.split(os.pathsep)] if given else []
-given = [] if sys.flags.ignore_environment else [p for p in path if p in given]
-sys.path[:] = [root, *(p for p in path if p not in given), *given]"""
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# How a process begins that Python starts by `-c`, with `root` for where the tool is. It leaves what
+# `own_first` returns.
+OWN_FIRST = """sys.path.insert(0, root)
+from adtool.paths import own_first
+path, given = own_first(root, sys.path[1:])"""
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+def own_first(root: str, folders: list[str]) -> tuple[list[str], list[str]]:
+    """Sets `sys.path`: the tool is found, and folders that PYTHONPATH names come last.
+
+    folders: what `sys.path` was; an empty one, the current folder, is left out. Returns those for
+    the program, and those of PYTHONPATH among them: an empty word in it is the current folder.
+    """
+    words = "" if sys.flags.ignore_environment else os.environ.get("PYTHONPATH", "")
+    named = {os.path.abspath(word) for word in words.split(os.pathsep)} if words else set()
+    path = [folder for folder in folders if folder]
+    given = [folder for folder in path if folder in named]
+    own = [folder for folder in path if folder not in named]
+    sys.path[:] = [*([] if root in own else [root]), *own, *given]
+    return path, given
 
 
 def programs_last() -> None:
-    """Leaves out the current folder, which `python -m` puts first; PYTHONPATH comes last."""
-    words = os.environ.get("PYTHONPATH", "")
-    given = {os.path.abspath(word) for word in words.split(os.pathsep)} if words else set()
-    given -= {_ROOT}
-    if sys.flags.ignore_environment:
-        given = set()
-    first = sys.path[:1]
-    if first and first[0] != _ROOT and first[0] in ("", _current()):
-        del sys.path[0]
-    behind = [folder for folder in sys.path if folder in given]
-    sys.path[:] = [*(folder for folder in sys.path if folder not in given), *behind]
+    """The same for the process that the user starts: `python -m` puts the current folder first."""
+    first = sys.path[0] if sys.path else ""
+    own_first(ROOT, sys.path[1:] if first != ROOT and first == _current() else sys.path)
 
 
 def _current() -> str:
