@@ -69,7 +69,7 @@ with wp.Tape() as tape:
 COMMANDS: dict[str, tuple[tuple[str, ...], int, float]] = {
     "check": (("check", "--output", "json=out.json", "a.py"), 0, 1.2),
     "check several": (("check", "-j", "2", "--each", "a.py", "b.py", "c.py"), 0, 1.2),
-    "baseline": (("baseline", "write", "a.py", "--baseline", "out.json"), 0, 1.2),
+    "baseline": (("baseline", "write", "--baseline", "out.jsonl", "a.py"), 0, 1.2),
     "capture": (("capture", "--out", "out.adt", "a.py"), 0, 0.8),
     "check a capture": (("check", "run.adt"), 1, 0.9),
     "reduce": (("reduce", "--out", "out.adt", "run.adt"), 0, 0.9),
@@ -189,13 +189,19 @@ def interrupted(tool: Tool, name: str, kind: str, delay: float, group: bool, see
         assert took < 8.0, told  # a busy machine takes its time to start Python
     assert soon_true(lambda: not list(marked(mark))), (told, list(marked(mark)))
     assert not left(tool), (told, left(tool))
+    if process.returncode == usual and not said:
+        written = [a.rpartition("=")[2] for a in args if "out." in a]
+        assert all((tool.folder / w).exists() for w in written), told
     whole(tool, told)
 
 
 def whole(tool: Tool, told: str) -> None:
-    """What was written is whole, or is not there."""
+    """What was written is whole, or is not there; it is removed."""
     if (path := tool.folder / "out.json").exists():
         json.loads(path.read_text())
+        path.unlink()
+    if (path := tool.folder / "out.jsonl").exists():
+        assert sum(bool(json.loads(x)) for x in path.read_text().splitlines() if x) == 3, told
         path.unlink()
     if (path := tool.folder / "out.html").exists():
         assert path.read_text().rstrip().endswith("</html>"), told

@@ -35,7 +35,8 @@ template <class R, int N, class T> struct cast_to<R, vec_t<N, T>> {
 template <int N, class I> ENG_INLINE auto inside(I i) -> decltype(+i) {
     using K = decltype(+i);
     const K k = i;
-    return k < K(0) ? K(0) : k < K(N) ? k : K(N - 1);
+    if (ENG_LIKELY(unsigned_t<K>(k) < unsigned_t<K>(N))) return k;  // one test: a branch that holds
+    return k < K(0) ? K(0) : K(N - 1);
 }
 
 template <int N, class T, class I> ENG_INLINE T extract(const vec_t<N, T>& v, I i) {
