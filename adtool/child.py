@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
 import engine
-from adtool import codec, files, memory, overlay, parents, status, strays, streams, traces
+from adtool import codec, files, memory, overlay, parents, places, status, strays, streams, traces
 from adtool.captures.run import write_tapes
 from adtool.check_progress import CheckProgress
 from adtool.checking import (
@@ -105,7 +105,7 @@ def _outcome(
     job: Job, page: status.StatusWriter, owner: int, here: Path, modules: ProgramModules,
     around: Surroundings,
 ) -> Outcome:  # fmt: skip
-    begin = _current_folder(), dict(os.environ)
+    begin = places.here(), dict(os.environ)
     try:
         try:
             # Only adtool sends it one. A job in the background inherits that they are ignored.
@@ -132,13 +132,6 @@ def _unwritten(error: OSError) -> Outcome:
         f"the results cannot be written: {because(error)}",
         "set TMPDIR to a folder that can be written and has free space",
     )
-
-
-def _current_folder() -> str:
-    try:
-        return os.getcwd()
-    except OSError:  # it was removed
-        return ""
 
 
 def _write(outcome: Outcome, folder: Path) -> None:

@@ -14,7 +14,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Literal
 
 import engine
@@ -26,7 +25,6 @@ from engine.classes import dataclass
 
 Status = Literal["ok", "missing", "problem"]
 
-_ROOT = str(Path(__file__).parent.parent)
 _PROBE = f"""import sys
 root = sys.argv[1]
 {paths.OWN_FIRST}
@@ -124,7 +122,7 @@ def _kernel() -> Item:
     with temporary.folder("adtool-doctor-") as folder:
         try:
             done = subprocess.run(
-                [sys.executable, "-c", _PROBE, _ROOT], capture_output=True, text=True,
+                [sys.executable, "-c", _PROBE, paths.ROOT], capture_output=True, text=True,
                 errors="replace", timeout=_LIMIT, stdin=subprocess.DEVNULL, check=False,
                 env=os.environ | {"ENGINE_CACHE_DIR": str(folder), "TMPDIR": str(folder)},
             )  # fmt: skip

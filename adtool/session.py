@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from adtool.report import Duration
     from engine.autograd import Moved, PassNotes, TapeResult
 
-_ROOT = str(Path(__file__).parent.parent)
-
 # The tool is imported without the program's folders, of which some may be in PYTHONPATH.
 _BOOT = f"""import _signal
 _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
@@ -250,7 +248,7 @@ def _started(
     """The child, which an end of this process ends. alone: it reads nothing. Raises OSError."""
     with interrupts.holding():
         process = subprocess.Popen(
-            [sys.executable, "-c", _BOOT, str(folder), _ROOT],
+            [sys.executable, "-c", _BOOT, str(folder), paths.ROOT],
             stdin=subprocess.DEVNULL if alone else None,
             stdout=out,
             stderr=err,

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from adtool import temporary
-from adtool.exits import ToolError, because
+from adtool.exits import ToolError, unreadable
 from adtool.render.formats import HEAD, is_report
-from engine.reading import at_once
+from engine.reading import UnreadableKind, head
 
 _SOURCES = (".py", ".pyi", ".pyw")
 
@@ -29,12 +29,12 @@ def spare_others(path: Path) -> None:
     if not path.exists() and not path.is_symlink():
         return
     try:
-        with open(path, "rb", opener=at_once) as file:
-            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            head = file.read(HEAD) if regular else b"?"
+        ours = is_report(head(path, HEAD))
+    except UnreadableKind:
+        ours = False
     except OSError as error:
-        raise ToolError(f"`{path}` cannot be read: {because(error)}", "", "environment") from None
-    if not is_report(head):
+        raise unreadable(path, error) from None
+    if not ours:
         raise ToolError(
             f"`{path}` is there, and no report of adtool: settings replace no other file",
             "name another file in the settings, remove this one, or name it by --output",

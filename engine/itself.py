@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 ENGINE: ModuleType = sys.modules[__name__.partition(".")[0]]
-_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def load(name: str) -> Any:
@@ -25,7 +25,15 @@ def loaded(name: str) -> ModuleType | None:
 
 def is_own_scope(names: Mapping[str, Any]) -> bool:
     """Whether names, as of a frame or a function, are those of a module of the engine."""
-    return str(names.get("__file__") or "").startswith(_FOLDER)
+    return str(names.get("__file__") or "").startswith(FOLDER)
+
+
+def calling_frame() -> FrameType | None:
+    """The innermost frame that is not of the engine; None where all are."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_own_scope(frame.f_globals):
+        frame = frame.f_back
+    return frame
 
 
 def is_of_engine(obj: object) -> bool:

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Untrusted", "is_own", "opened", "own_folder", "private_folder", "read_own"]
 
-_POSIX = (
-    sys.platform != "win32"
-)  # there, files have neither owners nor modes that say who may write
+# Elsewhere, files have neither owners nor modes that say who may write.
+_POSIX = sys.platform != "win32"
 _ALWAYS = 0
 for _name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY"):
     _ALWAYS |= getattr(os, _name, 0)

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 __all__ = [
-    "LIMIT", "UnreadableKind", "at_once", "decoded", "getline", "getlines", "pin", "read",
+    "LIMIT", "UnreadableKind", "at_once", "decoded", "getline", "getlines", "head", "pin", "read",
     "require_regular",
 ]  # fmt: skip
 
@@ -46,6 +46,13 @@ def require_regular(descriptor: int, limit: int = LIMIT) -> None:
 
 def _too_large(limit: int) -> UnreadableKind:
     return UnreadableKind(errno.EFBIG, f"it is larger than {limit >> 20} MiB")
+
+
+def head(path: str | os.PathLike[str], size: int) -> bytes:
+    """The first bytes of a regular file, however large. Raises OSError as `read`."""
+    with io.open(path, "rb", opener=at_once) as file:  # noqa: UP020  (as in `read`)
+        require_regular(file.fileno(), sys.maxsize)
+        return file.read(size)
 
 
 def read(path: str | os.PathLike[str], limit: int = LIMIT) -> bytes:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 
-from engine.reading import UnreadableKind, at_once, require_regular
+from engine.reading import UnreadableKind, head
 
 MAGIC = "adtool-capture"
 
@@ -13,11 +12,9 @@ MAGIC = "adtool-capture"
 def is_capture(path: str) -> bool:
     """Whether a file begins as captures do, or is named like one."""
     try:
-        with open(path, "rb", opener=at_once) as file:
-            require_regular(file.fileno(), sys.maxsize)
-            head = file.read(30 + len(MAGIC))
+        begin = head(path, 30 + len(MAGIC))
     except UnreadableKind:
         return False
     except OSError:
         return path.endswith(".adt") and not os.path.isdir(path)
-    return path.endswith(".adt") or (head[:4] == b"PK\3\4" and head[30:] == MAGIC.encode())
+    return path.endswith(".adt") or (begin[:4] == b"PK\3\4" and begin[30:] == MAGIC.encode())

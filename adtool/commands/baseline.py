@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -109,17 +108,9 @@ def baseline(
             "adtool baseline write SCRIPT...; `compare` takes reports, too",
         )
     from adtool.commands.targets import targets_of
-    from adtool.configuration import NAME
 
-    scripts = [os.path.relpath(project.folder / s) for s in project.scripts]
     targets = targets_of(
-        "baseline",
-        words,
-        given["module"],
-        given["each"],
-        given["exclude"] or (),
-        scripts,
-        project.folder / NAME,
+        "baseline", words, given["module"], given["each"], given["exclude"] or (), project
     )
     # The parts of `check` that are left out here, as if they had not been named.
     ctx.params.update({"plot": None, "exit_zero": False, "taylor": False, "durations": 0})

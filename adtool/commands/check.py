@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from adtool.accuracy.entries import FACTOR
 from adtool.commands import options as opt
 from adtool.commands.options import CheckFormat, Overwrites
 from adtool.commands.targets import targets_of
-from adtool.configuration import NAME, Project
+from adtool.configuration import Project
 from adtool.exits import ToolError
 from adtool.writing import require_place
 
@@ -275,10 +274,7 @@ def check(
         from adtool.commands.check_fixes import fixing
 
         fixes = fixing(fix, show_fixes, unsafe_fixes)
-    scripts = [os.path.relpath(project.folder / s) for s in project.scripts]
-    targets = targets_of(
-        "check", words, module, each, exclude or (), scripts, project.folder / NAME
-    )
+    targets = targets_of("check", words, module, each, exclude or (), project)
     if plot is not None:
         from adtool.figures.remainders import format_of
 

@@ -14,8 +14,7 @@ from adtool.globs import fits, plain
 from adtool.permissions import require_inside
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from adtool.configuration import Project
     from adtool.job import Target
 
 _MAGIC = "*?["
@@ -119,8 +118,7 @@ def targets_of(
     module: str | None,
     each: bool = False,
     exclude: Sequence[str] = (),
-    scripts: Sequence[str] = (),
-    settings: Path | None = None,
+    project: Project | None = None,
 ) -> tuple[Target, ...]:
     """The targets of a command line.
 
@@ -129,14 +127,15 @@ def targets_of(
     follow after `--`, if the first one is a folder or a pattern, or with each=True; `check` takes
     them so, too, where each is a Python file that is there.
 
-    exclude: patterns of what folders and patterns do not stand for. scripts: words of the
-    configuration, for where there are none. settings: the file that these are in.
+    exclude: patterns of what folders and patterns do not stand for. project: its scripts are the
+    targets where there are no words.
 
     Raises:
         ToolError: no target is named; a pattern or folder has no script; it cannot be told
-            whether words are scripts or arguments; a script of the configuration is not in its
-            folder, links followed.
+            whether words are scripts or arguments; a script of the project is not in its folder,
+            links followed.
     """
+    from adtool.configuration import NAME, SCRIPTS
     from adtool.job import Target
 
     words = list(words or ())
@@ -144,8 +143,10 @@ def targets_of(
         if each:
             raise ToolError("--each takes scripts, not -m MODULE", "leave out one of the two")
         return (Target(None, module, tuple(_after_dashes(words))),)
-    by_settings = bool(scripts) and (not words or words[0] == "--")
-    if by_settings:
+    if project is not None and (not project.scripts or (words and words[0] != "--")):
+        project = None  # it says nothing of them
+    if project is not None:
+        scripts = [os.path.relpath(project.folder / s) for s in project.scripts]
         words, each = [*scripts, *words], True
     if not words or words[0] == "--":
         raise ToolError(
@@ -177,9 +178,9 @@ def targets_of(
             f"no script is left: --exclude leaves out all {left}",
             "its patterns are " + ", ".join(f"`{p}`" for p in exclude),
         )
-    if by_settings and settings is not None:
+    if project is not None:
         for script in found:
-            require_inside(script, settings.parent, f"{settings}: scripts")
+            require_inside(script, project.folder, f"{project.folder / NAME}: {SCRIPTS}")
     return tuple(_target(s, tuple(words[cut + 1 :])) for s in found)
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import pkgutil
 from importlib import import_module
-from pathlib import Path
 
+from adtool import paths
 from adtool.executors.base import Executor
 
-_ROOT = str(Path(__file__).resolve().parent.parent.parent)
 _NONE = ("base", "remote", "worker")
 
 
@@ -23,5 +22,5 @@ def names() -> tuple[str, ...]:
 
 def executor(name: str, jobs: int = 0) -> Executor:
     """The executor of this name. Raises ToolError where what it needs is not installed."""
-    found: Executor = import_module(f"{__name__}.{name}").make(jobs, _ROOT)
+    found: Executor = import_module(f"{__name__}.{name}").make(jobs, paths.ROOT)
     return found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from engine.characters import clean as clean
-
 
 def whole(text: str) -> str:
     """The text as it is, but for half characters: these are written as escapes."""

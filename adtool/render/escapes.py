@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from adtool.render.characters import clean
+from engine.characters import clean
 
 _BREAK = "\u200b"  # no width; parts what would be made a link
 _MARKUP = re.compile(r"[\\`*_\[\]|~>$]")

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from adtool.places import short
-from adtool.render.characters import bounded, clean
+from adtool.render.characters import bounded
 from adtool.render.junit_cases import Case, cases
 from adtool.report import Finding, Problem, Report, gate_words
+from engine.characters import clean
 
 if TYPE_CHECKING:
     from adtool.render.formats import Setting

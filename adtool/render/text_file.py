@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from adtool import __version__
-from adtool.render.characters import clean
 from adtool.render.text import make_console, print_failure, print_report, print_runs
 from adtool.report import Report
+from engine.characters import clean
 
 if TYPE_CHECKING:
     from adtool.render.formats import Setting

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.table import Table
 
-from adtool.render.characters import clean as clean
+from engine.characters import clean as clean
 
 _LEAST = 80  # columns: on narrower terminals lines of tables are broken by these
 

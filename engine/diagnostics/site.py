@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from itertools import islice
 from types import CodeType, FrameType
 
 from engine.diagnostics.span import Span
+from engine.itself import FOLDER
 from engine.reading import getline
-
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 _NAME = __name__.split(".")[0] + "."
 # Packages that call on behalf of the user: a kernel may be an operator of theirs.
@@ -112,7 +110,7 @@ def is_own(frame: FrameType) -> bool:
     `__engine_tool__ = True`, and of frameworks that run kernels as their operators.
     """
     file = frame.f_code.co_filename
-    if file.startswith(_PACKAGE):
+    if file.startswith(FOLDER):
         _own_files.add(file)
         return True
     if "__engine_tool__" in frame.f_globals:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +10,7 @@ import numpy as np
 from engine import hooks
 from engine.diagnostics import EngineError
 from engine.frontend import is_stub
-from engine.itself import is_own_scope
+from engine.itself import calling_frame
 from engine.lang.generics import Pattern, pattern_of
 from engine.lang.structs import UserType
 from engine.lang.types import BOOL, BY_NAME, FLOAT32, INT32, ArrayType
@@ -137,9 +136,7 @@ def from_stub(stub: Callable[..., Any]) -> Kernel:
     from engine.runtime.kernel import Kernel
 
     name = stub.__name__
-    frame: Any = sys._getframe(1)
-    while frame is not None and is_own_scope(frame.f_globals):
-        frame = frame.f_back
+    frame = calling_frame()
     around = frame.f_locals if frame is not None else {}
     found = around.get(name) or stub.__globals__.get(name)
     if not isinstance(found, Kernel):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from engine import config
 from engine.diagnostics import Diagnostic, EngineError, KernelError
 from engine.hashing import hashed
-from engine.itself import is_own_scope
+from engine.itself import calling_frame
 from engine.runtime.device import Device, DeviceLike, get_device, get_devices
 from engine.runtime.launch_errors import fail
 
@@ -180,9 +180,7 @@ def find(
 
 
 def _caller() -> str:
-    frame: Any = sys._getframe(1)
-    while frame is not None and is_own_scope(frame.f_globals):
-        frame = frame.f_back
+    frame = calling_frame()
     return "__main__" if frame is None else str(frame.f_globals.get("__name__", "__main__"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
@@ -12,7 +11,7 @@ from engine.frontend.functions.gradient import Gradient
 from engine.frontend.functions.user_function import OPERATORS, UserFunc
 from engine.frontend.parsing.scope import Scope, is_engine
 from engine.frontend.parsing.text import FunctionText, Place
-from engine.itself import is_own_scope
+from engine.itself import calling_frame
 
 # Longer tables of functions are not looked at.
 _MAX_TABLE = 64
@@ -86,9 +85,7 @@ def _followed(
 
 def defined_before(function: Callable[..., Any]) -> UserFunc | None:
     """What the name of a function that is being defined stands for, if it is one of its kind."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and is_own_scope(frame.f_globals):
-        frame = frame.f_back
+    frame = calling_frame()
     found = frame.f_locals.get(function.__name__) if frame is not None else None
     if not isinstance(found, UserFunc) or found.func.__module__ != function.__module__:
         return None

@@ -10,6 +10,7 @@ import typer.main
 
 from adtool.cli import app
 from adtool.commands.targets import one_target, targets_of
+from adtool.configuration import Project
 from adtool.exits import ToolError
 from adtool.job import Target
 
@@ -99,14 +100,14 @@ def test_python_files_are_scripts_of_check_alone(folder: Path) -> None:
 
 def test_exclude_and_scripts_of_the_project(folder: Path) -> None:
     def some(line: str, *exclude: str, project: tuple[str, ...] = ()) -> list[str | None]:
-        found = targets_of("check", line.split(), None, False, exclude, project)
+        found = targets_of("check", line.split(), None, False, exclude, Project(folder, project))
         return [t.script for t in found]
 
     assert some("**/*.py", "sub", "_*") == ["a.py", "b.py"]
     assert some("**/*.py", "sub/*.py", "./a.py") == ["_c.py", "b.py"]
     assert some("a.py", "a.py") == ["a.py"]  # named itself
     assert some("", project=(".", "sub")) == ["./a.py", "./b.py", "sub/d.py"]
-    (one,) = targets_of("check", ["--", "--n"], None, scripts=["sub"])
+    (one,) = targets_of("check", ["--", "--n"], None, project=Project(folder, ("sub",)))
     assert one == Target("sub/d.py", None, ("--n",))
     with pytest.raises(ToolError, match="--exclude leaves out all 1"):
         some("sub", "d.*")
