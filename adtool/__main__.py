@@ -1,4 +1,4 @@
-"""The way in: `adtool`, and `python -m adtool`."""
+"""Entry point of `adtool` and of `python -m adtool`."""
 
 from adtool import paths
 

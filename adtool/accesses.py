@@ -1,4 +1,4 @@
-"""An access outside of something, as the user wrote it."""
+"""Describes an out-of-bounds access in the terms of the user's source."""
 
 from __future__ import annotations
 

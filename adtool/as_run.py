@@ -1,4 +1,4 @@
-"""Compares what backward passes gave under watch with what they give where nothing watches.
+"""Compares gradients of the watched run with gradients of an unwatched run.
 
 A check watches each launch, so that compiled code takes none of them over: what it calls right is
 what the launches do one by one. So a short target, or any with `--as-run`, runs again, with that

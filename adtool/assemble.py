@@ -1,4 +1,4 @@
-"""Builds the report of a session: runs the rules, decides the exit code."""
+"""Builds the report of a session: runs the rules and decides the exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The atomic update that a statement of a kernel means, as the user would write it."""
+"""Finds the atomic update that a kernel's statement stands for."""
 
 from __future__ import annotations
 

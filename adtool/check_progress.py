@@ -1,4 +1,4 @@
-"""How far the checks are: told on the status page, and timed."""
+"""Reports the progress of checks on the status page, with times."""
 
 from __future__ import annotations
 

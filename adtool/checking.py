@@ -1,4 +1,4 @@
-"""Checks what was captured of tapes: in the child process, or in that of a test."""
+"""Checks captured tapes, in the child process or in the process of a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The child process: runs the target, checks its tapes, writes the outcome to a file."""
+"""The child process: runs the target, checks its tapes, and writes the outcome to a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: global flags, commands, and the way every command ends."""
+"""The command line: global options, commands, and exit codes."""
 
 from __future__ import annotations
 

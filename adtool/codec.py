@@ -1,4 +1,4 @@
-"""Frozen dataclasses to strict JSON and back, validated against their annotations.
+"""Converts frozen dataclasses to strict JSON and back, and validates their types.
 
 NaN and infinities travel as the strings "nan", "inf" and "-inf". Reading builds only
 the dataclasses named by the annotations: no text can make it run anything.

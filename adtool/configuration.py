@@ -1,4 +1,4 @@
-"""Options from `[tool.adtool]` in `pyproject.toml`, of the current folder or one above it."""
+"""Reads options from `[tool.adtool]` of the nearest `pyproject.toml`."""
 
 from __future__ import annotations
 

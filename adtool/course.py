@@ -1,4 +1,4 @@
-"""How the gradient goes along a tape: row by row, and where it dies or explodes."""
+"""Follows the gradient norm along a tape, to where it vanishes or explodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a machine brings for the tool: looked at piece by piece, told as data."""
+"""Looks at what the tool needs on a machine, piece by piece, and returns it as data."""
 
 from __future__ import annotations
 

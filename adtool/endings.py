@@ -1,4 +1,4 @@
-"""How a target's run can end badly, in words."""
+"""Words for the ways in which a target's run can end badly."""
 
 from __future__ import annotations
 

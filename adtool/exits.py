@@ -1,4 +1,4 @@
-"""Exit codes, and the one exception that ends the tool with a message."""
+"""Exit codes, and the exception that ends the tool with a message."""
 
 from __future__ import annotations
 

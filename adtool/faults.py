@@ -1,4 +1,4 @@
-"""What launches of the target did wrong: noted as it happens, so that it survives any end."""
+"""Faults of the target's launches, noted as they happen, so that no ending loses them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of the files that parent and child share, in a private directory of one run."""
+"""Names of the files that parent and child process share in the run's private folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells a finding of one run from those of another, whatever lines have moved meanwhile."""
+"""Fingerprints of findings, which stay the same when lines move."""
 
 from __future__ import annotations
 

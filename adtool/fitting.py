@@ -1,4 +1,4 @@
-"""Whether a text is JSON of a type, told without building anything of it.
+"""Tells whether a text is JSON of a given type, without building the value.
 
 What does not fit is refused before its data take any memory: Python's objects take several times
 their text. Strict where `adtool.codec` is, which reads the text afterwards; looser elsewhere

@@ -1,4 +1,4 @@
-"""What `--gate` says: the least severity that counts, and an accuracy that pairs must reach."""
+"""The gate (`--gate`): the least severity that fails a run, and the accuracy of pairs."""
 
 from __future__ import annotations
 

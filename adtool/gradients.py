@@ -1,4 +1,4 @@
-"""Norms of gradients along a tape, and where its gradient ends before it should."""
+"""Gradient norms along a tape, and the place where a gradient ends too early."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the operations and arrays of a tape are: findings, verdicts, and norms of gradients."""
+"""The state of each operation and array of a tape: findings, verdicts, gradient norms."""
 
 from __future__ import annotations
 

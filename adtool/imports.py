@@ -1,4 +1,4 @@
-"""Which files of a repository a script imports, read from its text and theirs. Nothing is run."""
+"""Finds the files of a repository that a script imports, by reading source text alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures and checks tapes in the process that makes them: of tests, where no child is run.
+"""Captures and checks tapes in the process of a test, without a child process.
 
 What a child process gives and this cannot: a program that crashes takes the tool with it, there is
 no time limit, and the program is not run again with its inputs moved.

@@ -1,4 +1,4 @@
-"""JSON with indentation, written as fast as without it.
+"""Writes JSON with indentation as fast as without.
 
 `json.dumps(data, indent=2)` is written by Python, item by item; its encoder in C knows no
 indentation, but takes any separator: it writes all that holds nothing but plain values.

@@ -1,4 +1,4 @@
-"""Signals that ask the tool to end: at any time, with one line, and with nothing left behind.
+"""Handles signals that end the tool: one line is printed and nothing is left behind.
 
 No handler here raises. An exception that arises amid an import, a clean-up or a callback is
 swallowed there, leaves things half done, or is printed by Python itself. So a signal is noted where

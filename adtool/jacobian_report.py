@@ -1,4 +1,4 @@
-"""Jacobians of recorded launches: looked at in the child process, told as data."""
+"""Jacobians of recorded launches, computed in the child process and returned as data."""
 
 from __future__ import annotations
 

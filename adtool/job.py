@@ -1,4 +1,4 @@
-"""What to run and how to check it."""
+"""A job: which target to run and how to check it."""
 
 from __future__ import annotations
 

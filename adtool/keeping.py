@@ -1,4 +1,4 @@
-"""The file that a run is kept in, for `.adtool/last`. Light: made before the engine is there."""
+"""Opens the file that a run is kept in for `.adtool/last`, before the engine is loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code of kernels at a stage: found in the child process, told as data."""
+"""The code of kernels at a stage, found in the child process and returned as data."""
 
 from __future__ import annotations
 

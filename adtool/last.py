@@ -1,4 +1,4 @@
-"""`.adtool/last`: the capture of the last run in a folder. Described in docs/captures.md.
+"""`.adtool/last`: the capture of the last run in a folder (docs/captures.md).
 
 It is what `adtool graph` and `adtool report` draw from; programs that are not too long can be
 checked again from it.

@@ -1,4 +1,4 @@
-"""The loops of a kernel, by its source: where one that does not end may be."""
+"""Finds loops of a kernel that may not end, in its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jacobians of checked launches and their errors, made small enough for a page.
+"""Jacobians of checked launches and their errors, reduced to the size of a page.
 
 Evaluated in the child process, while the tape's records are there; told as numbers.
 """

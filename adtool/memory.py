@@ -1,4 +1,4 @@
-"""How much memory the copies of what launches read may take, and how much it is in words."""
+"""The limit on memory for copies of what launches read, and sizes in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What parent and child tell each other: the job, and what came of it."""
+"""The messages between parent and child process: the job and its outcome."""
 
 from __future__ import annotations
 

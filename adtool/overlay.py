@@ -1,4 +1,4 @@
-"""Files of a program that are to have another content than on disk, while it is checked.
+"""Replaces the content of program files for one check, without writing them.
 
 Nothing else of the program changes: names, places and the search for modules stay as they are.
 """

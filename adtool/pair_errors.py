@@ -1,4 +1,4 @@
-"""The errors of a pair, as far as they are known: what was not measured is no zero."""
+"""The errors of a pair of arrays; an error that was not measured is not a zero."""
 
 from __future__ import annotations
 

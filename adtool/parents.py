@@ -1,4 +1,4 @@
-"""What binds a process to the one that started it."""
+"""Ends a child process when its parent ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where processes of the tool look for modules: not in folders of the programs that it checks.
+"""The module search path of the tool's processes, which leaves out folders of checked programs.
 
 Needs nothing but what Python has loaded already, since it comes before all other imports.
 """

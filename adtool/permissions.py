@@ -1,4 +1,4 @@
-"""What `[tool.adtool]` of `pyproject.toml` may say of each option of the command line.
+"""The options that `[tool.adtool]` of `pyproject.toml` may set.
 
 The file may come with a capture or a repository of other people, so it must not let code run, nor
 write where it likes. An option that is not in the table is refused.

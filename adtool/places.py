@@ -1,4 +1,4 @@
-"""How files are named in what people read: relative to the current directory, if below it."""
+"""Names files in messages: relative to the current folder where they are below it."""
 
 from __future__ import annotations
 

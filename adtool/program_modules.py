@@ -1,4 +1,4 @@
-"""Modules of the program that is checked whose names the tool, too, has modules of.
+"""Modules of the checked program that have the name of a module of the tool.
 
 The program's own come first, as in plain Python: its `engine.py`, or its `csv.py`. They stand in
 `sys.modules`, also while functions of the program are checked. Those of the tool are put there for

@@ -1,4 +1,4 @@
-"""What a program raised, as text: of a bounded length, whatever the exception is like.
+"""An exception of the program as text of bounded length.
 
 Python writes all of a chain of exceptions, all frames and whole messages; a program can raise a
 thousand exceptions from one another, in a circle too, a message of megabytes, or one that cannot

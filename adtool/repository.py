@@ -1,5 +1,6 @@
-"""What git says has changed. Nothing that a repository configures is run for it: no hook, no pager,
-no monitor of files, no program that shows differences or filters files, and nothing is fetched.
+"""Asks git what has changed, without running anything that the repository configures.
+
+No hook, no pager, no file monitor, no diff or filter program is run, and nothing is fetched.
 """
 
 from __future__ import annotations

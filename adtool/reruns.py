@@ -1,4 +1,4 @@
-"""Runs a target again with inputs moved, for what no replay of its tapes can follow.
+"""Runs a target again with displaced inputs, where tapes cannot be replayed.
 
 That is: values that go through the host while a tape records, and functions that the target gave to
 `Tape.record_func`. Each run ends at the backward pass that it is about, and what it prints is lost.

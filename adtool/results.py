@@ -1,4 +1,4 @@
-"""What the checks of a session measured, as the report has it."""
+"""The measurements of a session's checks, in the report's form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands print in plain words: each line through the one cleaner of output."""
+"""Prints plain lines of commands, with control characters removed."""
 
 from __future__ import annotations
 

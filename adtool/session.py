@@ -1,4 +1,4 @@
-"""Runs the target in a child process and collects what came of it.
+"""Runs the target in a child process and collects the outcome.
 
 The child is the leader of its own session, so that it can be stopped together with all that
 it started. Nothing passes between the two but JSON and the status page, both in

@@ -1,4 +1,4 @@
-"""Checks of long programs, and of many kernels, shared among forked processes.
+"""Shares checks of long programs and of many kernels among forked processes.
 
 There is one for each processor. Each takes the next kernel from a queue, and checks all its
 launches. The process that was there first also checks the tapes as wholes, meanwhile; then it

@@ -1,4 +1,4 @@
-"""The text of a program as a tree, for messages in the words of its source."""
+"""The text of a program as a tree, for messages that quote it."""
 
 from __future__ import annotations
 

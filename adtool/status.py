@@ -1,4 +1,4 @@
-"""A page of shared memory where the child says, cheaply, what it is doing.
+"""A page of shared memory in which the child process notes what it is doing.
 
 It is written before every launch and survives any death of the child: the kernel's
 page cache holds it. A write is one slice assignment into a memory-mapped file.

@@ -1,4 +1,4 @@
-"""Options of the tool that stand after the script, and so went to it."""
+"""Options of the tool that stand after the script and so went to the script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three standard streams of a process that may have been started without them."""
+"""The standard streams of a process that may have been started without them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings that the user does not want to hear of: by option, or by a comment on their line."""
+"""Findings that the user suppresses, by option or by a comment on the line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tool runs on, as it was before the target: a program may have changed any of it.
+"""Modules and functions that the tool uses, kept from before the target could change them.
 
 Put back are Python's own: builtins, the functions and classes of the standard library, what `sys`
 holds and the environment. Functions of the program that are checked later see that, too; what they

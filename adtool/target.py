@@ -1,4 +1,4 @@
-"""Runs a script or a module as `__main__`, as plain `python` would, in this process."""
+"""Runs a script or module as `__main__` in this process, as plain `python` would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The remainder test as data: what `--taylor` adds to a report."""
+"""The remainder test as data, which `--taylor` adds to a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Temporary files and folders, which no signal leaves behind (`adtool.interrupts`)."""
+"""Temporary files and folders that no signal leaves behind (`adtool.interrupts`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which targets the changes since a revision touch: those that changed, or import what did."""
+"""Finds the targets that changes since a revision touch, directly or by an import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run's tapes recorded, handed from the child process to its parent as JSON."""
+"""The recordings of a run's tapes, handed from the child process to its parent as JSON."""
 
 from __future__ import annotations
 

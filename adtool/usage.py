@@ -1,4 +1,4 @@
-"""Errors of usage: in words, and as JSON where that is what the command line asks for."""
+"""Usage errors, as text or as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that the user asked for: whole under their name, or not there, come what may."""
+"""Writes the user's files atomically: complete, or not at all."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Accuracy over time: what was measured, kept in a file, and compared with what is measured now."""
+"""Accuracy over time: measurements are kept in a file and compared with later runs."""

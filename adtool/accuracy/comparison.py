@@ -1,4 +1,4 @@
-"""A run beside a baseline: what got worse, what better, what is new, and what is gone."""
+"""Compares a run with a baseline: which gradients got worse, better, are new, or are gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a baseline holds: one entry a pair, one a kind of tape, one a known finding."""
+"""Entries of a baseline: one for each pair, each kind of tape, and each known finding."""
 
 from __future__ import annotations
 

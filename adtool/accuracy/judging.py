@@ -1,4 +1,4 @@
-"""A run is judged by what is expected of it: a session as its report is made, or a report."""
+"""Judges a run against its baseline and its gate."""
 
 from __future__ import annotations
 

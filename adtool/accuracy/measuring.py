@@ -1,4 +1,4 @@
-"""How accurate the pairs and tapes of a run are: its launches, as few numbers."""
+"""Summarises the accuracy of the pairs and tapes of a run in a few numbers."""
 
 from __future__ import annotations
 

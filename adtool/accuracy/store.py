@@ -1,4 +1,4 @@
-"""The baseline's file: JSON, an object a line. Described in docs/baseline.md.
+"""Reads and writes the baseline file: JSON, one object a line (docs/baseline.md).
 
 Reading builds plain data and nothing else. Lines may stand in any order and more than once, as
 after a merge by `union`: of two that are about one pair the stricter one counts.

@@ -1,4 +1,4 @@
-"""Captures: what a run recorded, in one file that another machine can check.
+"""Captures: a recorded run in one file, which another machine can check.
 
 The format is described in docs/captures.md.
 """

@@ -1,4 +1,4 @@
-"""The file of a capture: a zip archive with few kinds of members, read with every number bounded.
+"""The file format of captures: a zip archive with few kinds of members and bounded sizes.
 
 Nothing in it is ever executed by reading it: texts are strict JSON, arrays are `.npy` files without
 objects, and both are looked at before they are used.

@@ -1,4 +1,4 @@
-"""What a capture says of the run that it is of."""
+"""The head of a capture: what it says about its run."""
 
 from __future__ import annotations
 

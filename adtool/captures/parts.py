@@ -1,4 +1,4 @@
-"""The check of a capture in parts, which any executor may run: the same parts whoever does.
+"""Splits the check of a capture into parts, which are the same for every executor.
 
 A part is some tapes, or some launches of a long one. What the launches of a part are like is known
 to that part alone, so that more of them are looked at closely than where one process checks all.

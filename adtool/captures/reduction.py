@@ -1,4 +1,4 @@
-"""Shrinks a capture to what still shows a finding: fewer launches, threads, elements and digits.
+"""Shrinks a capture to a smaller one with the same finding.
 
 Every candidate is checked as the whole was, and kept if it has a finding of the same code and
 kernel, and no access outside of an array that the whole did not have.

@@ -1,4 +1,4 @@
-"""What a capture says of the run that it is of."""
+"""The run that a capture holds, as data."""
 
 from __future__ import annotations
 

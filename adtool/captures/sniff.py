@@ -1,4 +1,4 @@
-"""Whether a file is a capture. Light: it is asked for every target."""
+"""Tells whether a file is a capture, without loading the engine."""
 
 from __future__ import annotations
 

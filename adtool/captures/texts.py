@@ -1,4 +1,4 @@
-"""What files of a capture say: its own text, or nothing, whatever this machine has under the name.
+"""Source texts that a capture holds; files of this machine are never used in their place.
 
 A capture names files as its program knew them. If `linecache` looked for them, lines of any file
 of this machine would be shown, and a device or a pipe would be read for ever.

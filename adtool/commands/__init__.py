@@ -1,1 +1,1 @@
-"""The commands, one file each: parse, call, render."""
+"""The commands, one file each: parse options, call the library, render the result."""

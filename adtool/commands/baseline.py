@@ -1,4 +1,4 @@
-"""`adtool baseline`: keep how accurate gradients are, and compare with it."""
+"""`adtool baseline`: stores the accuracy of gradients, and compares with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The baseline of a command line: which file, and what it says of each target."""
+"""Finds the baseline for a command line, and its entries for each target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`adtool capture`: run a target, keep what it recorded in a file that can be checked elsewhere."""
+"""`adtool capture`: runs a target and keeps its recording in a file."""
 
 from __future__ import annotations
 

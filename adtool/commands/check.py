@@ -1,4 +1,4 @@
-"""`adtool check`: run a target, check its tapes, report."""
+"""`adtool check`: runs a target, checks its tapes, and reports."""
 
 from __future__ import annotations
 

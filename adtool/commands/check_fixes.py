@@ -1,4 +1,4 @@
-"""`adtool check --diff` and `--fix`: fixes that help are shown, or written before the check."""
+"""`adtool check --diff` and `--fix`: shows or writes fixes that remove their finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `adtool check` writes, and where to: as its reports come, and when all are there."""
+"""Writes the reports of `adtool check` to the terminal and to files."""
 
 from __future__ import annotations
 

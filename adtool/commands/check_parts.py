@@ -1,4 +1,4 @@
-"""The check of one capture in parts, on several cores or machines: one report."""
+"""Checks one capture in parts, on several cores or machines, with one report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs of `adtool check`: one for each target, and a report of all."""
+"""Runs `adtool check` for each target and combines the reports."""
 
 from __future__ import annotations
 

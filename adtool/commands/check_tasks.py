@@ -1,4 +1,4 @@
-"""What `adtool check` gives to executors: its options, for each target as the project has them."""
+"""Makes the tasks of `adtool check` for executors, with the options of each project."""
 
 from __future__ import annotations
 

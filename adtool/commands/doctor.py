@@ -1,4 +1,4 @@
-"""`adtool doctor`: what this machine brings, and what to install."""
+"""`adtool doctor`: tells what is installed on this machine and what is missing."""
 
 from __future__ import annotations
 

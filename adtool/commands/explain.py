@@ -1,4 +1,4 @@
-"""`adtool explain CODE`: a rule's manual page."""
+"""`adtool explain CODE`: prints the manual page of a code."""
 
 from __future__ import annotations
 

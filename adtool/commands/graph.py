@@ -1,4 +1,4 @@
-"""`adtool graph`: draw a tape of a run, coloured by what is known of its gradients."""
+"""`adtool graph`: draws a tape, coloured by the state of its gradients."""
 
 from __future__ import annotations
 

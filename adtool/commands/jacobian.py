@@ -1,4 +1,4 @@
-"""`adtool jacobian`: run a target, plot and summarise Jacobians of a recorded launch."""
+"""`adtool jacobian`: plots and summarises the Jacobians of a recorded launch."""
 
 from __future__ import annotations
 

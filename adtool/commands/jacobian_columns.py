@@ -1,4 +1,4 @@
-"""The derivatives of a capture's Jacobians, evaluated on several cores or machines."""
+"""Evaluates the columns of a capture's Jacobians on several cores or machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that several commands have, and how parsed options become data."""
+"""Options that several commands share, and their parsed form."""
 
 from __future__ import annotations
 

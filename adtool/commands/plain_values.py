@@ -1,4 +1,4 @@
-"""Values of options that are made without a library for it.
+"""Parses values of options without importing a library.
 
 Newer versions of typer have every value, also each default, made by Pydantic, which takes longer to
 load than all else of a command line. Texts, switches, plain numbers and words of a list need

@@ -1,4 +1,4 @@
-"""`adtool reduce`: shrink a capture to what still shows a finding."""
+"""`adtool reduce`: shrinks a capture to a smaller one with the same finding."""
 
 from __future__ import annotations
 

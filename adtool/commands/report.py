@@ -1,4 +1,4 @@
-"""`adtool report`: one HTML file that shows what a run found."""
+"""`adtool report`: writes the findings of a run as one HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`adtool schema`: the JSON Schemas of what others read and write."""
+"""`adtool schema`: prints the JSON Schemas of the settings and the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`adtool selftest`: does the checker catch wrong gradients, and pass right ones?"""
+"""`adtool selftest`: checks that the checker catches wrong gradients and passes right ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`adtool show`: run a target, print the code of one of its kernels at a stage."""
+"""`adtool show`: prints the code of a kernel at a stage of its compilation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What GitHub is told of a step that runs the tool, without being asked."""
+"""Writes annotations and a summary in a step of GitHub Actions."""
 
 from __future__ import annotations
 

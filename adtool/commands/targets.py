@@ -1,4 +1,4 @@
-"""What a command line names to be run: which words are the tool's, and which the script's."""
+"""Splits a command line into the tool's options, targets, and the script's own arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`adtool trace`: a tape as a table, with times and norms of gradients."""
+"""`adtool trace`: prints a tape as a table, with times and gradient norms."""
 
 from __future__ import annotations
 

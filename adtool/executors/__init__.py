@@ -1,4 +1,4 @@
-"""What runs tasks (`adtool.executors.base`): one file an executor, found by its name.
+"""Executors of tasks (`adtool.executors.base`), one file each, found by name.
 
 A file NAME.py has `make(jobs, root)`, which gives an `Executor` of that many workers at once; 0
 leaves the number to it. root: the folder that workers import adtool from.

@@ -1,4 +1,4 @@
-"""What runs tasks: one interface, whatever is behind it.
+"""The interface of executors.
 
 An executor gives results in the order of the tasks, and the same results as any other. A worker
 that is lost in the middle of a task is replaced, and the task begun again; where that happens

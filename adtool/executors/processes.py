@@ -1,4 +1,4 @@
-"""Workers are processes of this machine: one task at a time, and a share of the cores."""
+"""Executor with processes of this machine: each does one task at a time on a share of the cores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers are those of a Ray cluster (extra `ray`): that of $RAY_ADDRESS, or one on this machine.
+"""Executor with a Ray cluster (extra `ray`): the one of $RAY_ADDRESS, or one on this machine.
 
 A task needs the folder that adtool was started in, under the same name, on each machine of the
 cluster, with the same packages. What programs print comes back with the results, up to `KEPT` bytes

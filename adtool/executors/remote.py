@@ -1,4 +1,4 @@
-"""What runs in processes of a Ray cluster. It travels as code, and finds adtool by itself."""
+"""Code that runs in the processes of a Ray cluster. It is sent to them as source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One task after the other, in this process. What programs print goes where it always goes."""
+"""Executor in this process: one task after the other."""
 
 from __future__ import annotations
 

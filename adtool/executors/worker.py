@@ -1,4 +1,4 @@
-"""A worker: a process that does tasks of another adtool, one after the other, until that ends.
+"""A worker process, which does the tasks of another adtool until that ends.
 
 They share a folder: `N.task` and `N.out`, `N.err`, `N.result`. The numbers of tasks come by
 standard input, a line each. What the worker says goes through a pipe: `at STATUS` while it has a

@@ -1,4 +1,4 @@
-"""Pictures of tapes: dot text as it is, other formats by Graphviz's own program."""
+"""Pictures of tapes, as dot text or drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mechanical cures of findings: one file a kind. They are computed from the program's text alone.
+"""Mechanical fixes of findings, one file a kind, computed from the program's text.
 
 A fix is a proposal: `search` keeps those alone that are seen to make their findings go away.
 """

@@ -1,4 +1,4 @@
-"""Which findings there are fixes to try for."""
+"""Lists the findings that a fix exists for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A comment that suppresses nothing, removed."""
+"""Fix: removes a suppressing comment that suppresses nothing."""
 
 from __future__ import annotations
 

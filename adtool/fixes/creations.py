@@ -1,4 +1,4 @@
-"""`requires_grad=True` where an array is made."""
+"""Fix: adds `requires_grad=True` where an array is made."""
 
 from __future__ import annotations
 

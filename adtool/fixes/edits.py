@@ -1,4 +1,4 @@
-"""Edits put into the bytes of a file, and changed files as unified diffs."""
+"""Applies edits to the bytes of a file, and prints unified diffs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files a fix may change, and writing them."""
+"""Decides which files a fix may change, and writes them."""
 
 from __future__ import annotations
 

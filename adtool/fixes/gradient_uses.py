@@ -1,4 +1,4 @@
-"""Where a program's text uses gradients: what moves parameters by them, and what else needs them.
+"""Finds where a program's text uses gradients: updates of parameters, and other uses.
 
 Only the text of one file is known. What it does not show counts as a use, so that nothing is
 cleared that might be wanted.

@@ -1,4 +1,4 @@
-"""A launch that stands beside a tape's `with` block, put into it."""
+"""Fix: moves a launch beside a tape's `with` block into it."""
 
 from __future__ import annotations
 

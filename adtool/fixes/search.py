@@ -1,4 +1,4 @@
-"""Which fixes make their findings go away: the program is checked with them before they are kept.
+"""Finds fixes that remove their findings, by checking the changed program.
 
 Nothing is written here. A program is run with the changed files in place of those on disk
 (`adtool.overlay`), all else being as it is.

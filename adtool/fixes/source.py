@@ -1,4 +1,4 @@
-"""A program's text as a tree, with places in characters, as edits have them."""
+"""A program's text as a tree, with places as offsets of characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An atomic update in place of one that is read, changed and stored."""
+"""Fix: replaces a read, a change and a store by one atomic update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tape.zero()` where gradients of one evaluation would be added to those of the next.
+"""Fix: adds `tape.zero()` where the gradients of two evaluations would be summed.
 
 It has to come after everything that uses the gradients and before the next backward pass. Where
 the text does not show such a place, there is no fix: at a wrong one it would clear what several

@@ -1,4 +1,4 @@
-"""Curves along a tape as SVG: colours are classes, so that light and dark pages share them."""
+"""Curves along a tape as SVG. Colours are classes, for light and dark pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page shows, as data: reports, traces, matrices, and where it was made."""
+"""The content of a page as data: reports, traces, matrices, and the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page itself: templates, their style and their script put together in one file."""
+"""Puts templates, style and script of a page together in one file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small matrices as PNG images in `data:` addresses: no file, no other program."""
+"""Small matrices as PNG images in `data:` addresses."""
 
 from __future__ import annotations
 

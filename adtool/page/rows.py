@@ -1,4 +1,4 @@
-"""The rows of a page's large tables, as compact data that its script draws from."""
+"""Rows of a page's large tables, as compact data for its script."""
 
 from __future__ import annotations
 

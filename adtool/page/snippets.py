@@ -1,4 +1,4 @@
-"""The lines that a finding is about, highlighted, with carets. HTML that is safe as it is."""
+"""The source lines of a finding, highlighted, with carets, as safe HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a page's data comes from: a session, the last run, a report in JSON, a capture."""
+"""Gets the data of a page from a session, the last run, a JSON report, or a capture."""
 
 from __future__ import annotations
 

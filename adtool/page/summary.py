@@ -1,4 +1,4 @@
-"""What the head of a page says of a run, and what was left unchecked in it."""
+"""The head of a page: the verdict, and what was not checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SVG from another program, before it becomes part of a page: only shapes and words are kept."""
+"""Cleans SVG from another program: only shapes and words are kept."""
 
 from __future__ import annotations
 

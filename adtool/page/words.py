@@ -1,4 +1,4 @@
-"""Text of the user's, made fit to be looked at; escaping is the templates' work."""
+"""Makes the user's text readable on a page. The templates escape it."""
 
 from __future__ import annotations
 

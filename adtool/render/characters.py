@@ -1,4 +1,4 @@
-"""The user's own text, made harmless for what reads the output."""
+"""Removes control characters from the user's text before it is printed."""
 
 from __future__ import annotations
 

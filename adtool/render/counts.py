@@ -1,4 +1,4 @@
-"""How much was checked, in words."""
+"""The number of checked tapes, launches and pairs, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `adtool doctor` found, for people."""
+"""The result of `adtool doctor` as text."""
 
 from __future__ import annotations
 

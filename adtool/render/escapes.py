@@ -1,4 +1,4 @@
-"""Text of the user's in Markdown: nothing in it is markup, a link or a mention."""
+"""Escapes the user's text in Markdown: no markup, links or mentions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The formats of `adtool check`: a name, and the module that writes it."""
+"""The formats of `adtool check`: the name of each and the module that writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The findings as workflow commands, which GitHub shows beside the lines of a change."""
+"""Findings as GitHub workflow commands, shown beside the lines of a change."""
 
 from __future__ import annotations
 

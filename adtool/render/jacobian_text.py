@@ -1,4 +1,4 @@
-"""Summaries of Jacobians: a table for people, or JSON."""
+"""Summaries of Jacobians as a table or as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The test cases that a report stands for."""
+"""The JUnit test cases of a report."""
 
 from __future__ import annotations
 

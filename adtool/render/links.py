@@ -1,4 +1,4 @@
-"""Links in a terminal (OSC 8), where it can show them."""
+"""Links in terminals that support them (OSC 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code of kernels beside their Python lines, for people, or as JSON."""
+"""The code of kernels beside their Python lines, as text or JSON."""
 
 from __future__ import annotations
 

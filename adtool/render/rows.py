@@ -1,4 +1,4 @@
-"""Which rows the tables have: a long roll-out must not print a row for every launch."""
+"""Selects the rows of a table: a long rollout must not print a row for every launch."""
 
 from __future__ import annotations
 

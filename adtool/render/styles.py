@@ -1,4 +1,4 @@
-"""Every colour and weight that the text output uses."""
+"""All colours and weights of the text output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The remainder test as text: a table for each launch and for each tape as a whole."""
+"""The remainder test as text: a table for each launch and each whole tape."""
 
 from __future__ import annotations
 

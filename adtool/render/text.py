@@ -1,4 +1,4 @@
-"""The report as text for people: tables, findings with source lines, a summary."""
+"""The report as text: tables, findings with source lines, a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as text in a file: as on a terminal without colours, with what stops runs, too."""
+"""The report as text in a file: without colours, and with the errors that ended runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tape as a table for people, or as JSON."""
+"""A tape as a table, or as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all text output shares: the user's own text, tables."""
+"""Shared parts of text output: the user's text, and tables."""
 
 from __future__ import annotations
 

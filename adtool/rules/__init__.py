@@ -1,4 +1,4 @@
-"""The findings, one file each. A file named `gNNN_words.py` here is a rule; no list names it."""
+"""The findings, one file each. Every file named `gNNN_words.py` here is a rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule is, and what rules share: walking the results, grouping, wording."""
+"""The interface of rules, and their shared code: walking results, grouping, wording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""G004: the loss depends on an input, and no gradient reaches it, or less than all of it."""
+"""G004: the loss depends on an input, but no gradient, or only a part of it, reaches the input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""G008: a kernel accessed something outside of an array."""
+"""G008: a kernel accessed an array out of bounds."""
 
 from __future__ import annotations
 

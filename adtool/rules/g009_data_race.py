@@ -1,4 +1,4 @@
-"""G009: two threads of one launch meet in one element."""
+"""G009: two threads of one launch access one element, and one of them writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""G010: every launch is right by itself, and the gradient of the whole tape is not."""
+"""G010: every launch is right alone, but the gradient of the whole tape is not."""
 
 from __future__ import annotations
 

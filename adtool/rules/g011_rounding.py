@@ -1,4 +1,4 @@
-"""G011: the derivative is right, and its value in the kernel's own precision is not."""
+"""G011: the derivative is right, but rounding in the kernel's own precision spoils its value."""
 
 from __future__ import annotations
 

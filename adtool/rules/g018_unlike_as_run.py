@@ -1,4 +1,4 @@
-"""G018: an unwatched run gave other gradients than the watched one, by a fault of the engine."""
+"""G018: an unwatched run gave other gradients than the watched one: a fault of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules say of kernels that another package ran: that it is its adjoint that is wrong."""
+"""Words of rules for kernels that another package ran, whose adjoint is that package's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON Schemas (draft 2020-12) of what others read and write: the settings, and the report.
+"""JSON Schemas (draft 2020-12) of the settings and the report.
 
 They are made from the options of the commands and from the dataclasses of the report
 (`tools/make_schemas.py`), and lie beside this file, where editors and other tools find them.

@@ -1,4 +1,4 @@
-"""The schema of `pyproject.toml` as far as it is adtool's, from the options of its commands."""
+"""The schema of `[tool.adtool]`, made from the options of the commands."""
 
 from __future__ import annotations
 

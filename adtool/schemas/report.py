@@ -1,4 +1,4 @@
-"""The schema of the JSON report, from the dataclasses that it is written from."""
+"""The schema of the JSON report, made from its dataclasses."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who checks the checker: right kernels that must pass, and wrong ones that must be caught."""
+"""The check of the checker: right kernels must pass, wrong ones must be caught."""

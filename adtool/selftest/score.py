@@ -1,4 +1,4 @@
-"""How well a checker did on the corpus: caught of total, false alarms of total."""
+"""The score of a checker on the corpus: caught of total, false alarms of total."""
 
 from __future__ import annotations
 

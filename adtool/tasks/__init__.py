@@ -1,4 +1,4 @@
-"""What executors can be given to do: one file a kind of task, found by its name.
+"""Tasks for executors, one file a kind, found by name.
 
 A file defines one frozen dataclass that is a `Task` (`adtool.executors.base`), named as the file in
 CamelCase. A task travels as JSON with its kind beside it.

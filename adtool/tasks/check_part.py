@@ -1,4 +1,4 @@
-"""To check a part of a capture."""
+"""Task: checks a part of a capture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""To run a script, or a module, and to check what it records."""
+"""Task: runs a script or module and checks its recording."""
 
 from __future__ import annotations
 

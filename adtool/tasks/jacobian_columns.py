@@ -1,4 +1,4 @@
-"""To evaluate a share of the derivatives that the Jacobians of a capture's launch are made of."""
+"""Task: evaluates some columns of the Jacobians of a capture's launch."""
 
 from __future__ import annotations
 

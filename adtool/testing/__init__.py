@@ -1,1 +1,1 @@
-"""What the pytest plugin does, loaded when something of it is used. See `adtool.pytest_plugin`."""
+"""The parts of the pytest plugin that are loaded when used (`adtool.pytest_plugin`)."""

@@ -1,4 +1,4 @@
-"""The fixture `gradcheck`: one kernel, function or tape, checked where a test says so."""
+"""The fixture `gradcheck`: checks one kernel, function or tape where a test calls it."""
 
 from __future__ import annotations
 

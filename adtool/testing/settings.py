@@ -1,4 +1,4 @@
-"""How tests are checked: `[tool.adtool]`, and keywords of the marker and the fixture."""
+"""The settings of tests: `[tool.adtool]`, and keywords of the marker and the fixture."""
 
 from __future__ import annotations
 

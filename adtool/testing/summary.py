@@ -1,4 +1,4 @@
-"""The section of adtool at the end of a run of pytest."""
+"""The section of adtool at the end of a pytest run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong gradients that hide: behind another element, in a later launch, or from most cotangents.
+"""Wrong gradients that hide: in one element, in a later launch, or from most cotangents.
 
 Each is a program with several launches, as it should be and with a spoiled derivative.
 """
