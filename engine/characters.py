@@ -1,4 +1,4 @@
-"""Text of others, made harmless for what reads the output: terminals, and logs that obey lines.
+"""Removes control characters from foreign text before terminals and logs get it.
 
 A name, a setting, a message or a line of source may hold what drives a terminal (ESC and other
 controls, marks that turn the direction of text), and line ends, after which a log of GitHub Actions

@@ -1,4 +1,4 @@
-"""Dataclasses that cost little until they are used.
+"""Dataclasses that are built on first use, for a short start-up.
 
 `dataclass` here is that of `dataclasses`, but for when its work is done: a method is written when
 it is first called, so that a program pays for the classes that it makes objects of, and not for

@@ -1,4 +1,4 @@
-"""Random numbers: NumPy's generator as it was when this was loaded.
+"""Random numbers from NumPy's generator, kept from before a program could change it.
 
 A program that is checked may have put another in its place by the time that directions are drawn.
 """

@@ -1,4 +1,4 @@
-"""Forks wait until no thread is amid what its child could never finish: an import, a start.
+"""Delays forks while a thread holds state that a child could never finish: imports, starts.
 
 A child has one thread. A module that another one was importing stays locked in it, for ever; and
 the pipe of a program that another one was starting stays open in it, for which its parent waits.

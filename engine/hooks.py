@@ -1,4 +1,4 @@
-"""What lower layers ask of higher ones. `engine` fills it in; nothing is loaded before a call."""
+"""Functions of higher layers that lower layers call; `engine` sets them."""
 
 from __future__ import annotations
 

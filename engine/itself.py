@@ -1,4 +1,4 @@
-"""The engine's own package: a program that is checked may have a module `engine` of its own."""
+"""The engine's own package; a checked program may have a module of that name."""
 
 from __future__ import annotations
 

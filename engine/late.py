@@ -1,4 +1,4 @@
-"""Packages whose names are loaded when somebody asks for them, with the modules that have them."""
+"""Packages whose names are loaded on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks that a child process finds open, whatever threads of its parent held when it was forked."""
+"""Locks that are open in a forked child, whatever the parent's threads held."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of the engine to people: levels, and who gets them. See `config.log_level`."""
+"""Messages of the engine for users, with levels: see `config.log_level`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays and Paddle's tensors: `engine.paddle`, as Warp's programs know `warp.paddle`."""
+"""`engine.paddle`: exchange of arrays with Paddle, under the name of Warp's module."""
 
 from engine.interop.paddle import (
     device_from_paddle,

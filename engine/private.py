@@ -1,4 +1,4 @@
-"""Folders and files that are the user's own: the one way in which what was kept is read again.
+"""Folders and files owned by the user: the only way to read what was kept.
 
 A kernel that is loaded is run, so nothing is loaded that another user may have written. A folder is
 trusted (`private_folder`) where no other user can exchange anything on the way to it: every folder

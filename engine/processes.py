@@ -1,4 +1,4 @@
-"""Starting child processes, and waiting for them."""
+"""Starts child processes and waits for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of `engine` that every program needs: loaded when it asks for the first of them."""
+"""The names of `engine` that every program needs, loaded with the first of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of the user's: regular ones alone, of a bounded size, at once.
+"""Reads files of the user: regular files only, of bounded size, without waiting.
 
 While a program runs, its files may become anything: a pipe, which would be waited for without an
 end, or a link to a device of endless zeros. So all that reads sources reads them by this module.

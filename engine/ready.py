@@ -1,4 +1,4 @@
-"""What launches need, loaded with the first kernel that is made and not by its launch.
+"""Modules that launches need, loaded with the first kernel instead of its first launch.
 
 The first launch of a program is one that somebody times, or waits for. Tapes stay out: they come
 with the first array that has a gradient, where there is a kernel.

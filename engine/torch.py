@@ -1,4 +1,4 @@
-"""Arrays and PyTorch's tensors: `engine.torch`, as Warp's programs know `warp.torch`."""
+"""`engine.torch`: exchange of arrays with PyTorch, under the name of Warp's module."""
 
 from engine.interop.torch import (
     device_from_torch,

@@ -1,4 +1,4 @@
-"""Types made to measure, and questions about types: `types.vector(length=5, dtype=float)`."""
+"""Constructors of types, and predicates: `types.vector(length=5, dtype=float)`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes over the IR: what differentiates kernels, and what gets them ready for it."""
+"""Passes over the IR: preparation of kernels for differentiation, and differentiation."""
 
 from typing import TYPE_CHECKING
 

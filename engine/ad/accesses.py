@@ -1,4 +1,4 @@
-"""The access pass: a kernel that writes down which scalars each of its threads reads and writes.
+"""The access pass: makes a kernel that records the scalars that each thread reads and writes.
 
 For sparse Jacobians: an output scalar can depend on an input scalar only where one thread
 reads the one and writes the other, by statements between which a derivative can flow,

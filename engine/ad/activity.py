@@ -1,4 +1,4 @@
-"""Which variables can carry a derivative from a differentiated array to another."""
+"""Finds the variables that can carry a derivative from one differentiated array to another."""
 
 from __future__ import annotations
 

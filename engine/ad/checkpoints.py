@@ -1,4 +1,4 @@
-"""Loops in bounded memory: what one level of a loop saves, and the code that saves less.
+"""Loops in bounded memory: the state that a level of a loop saves, and the code that saves less.
 
 Normally each iteration saves the variables that it changes. Where that is too much
 for a thread's stack, the loop is run in segments: the forward sweep saves the

@@ -1,4 +1,4 @@
-"""What components of vectors and matrices are known to be: those of a value just put together."""
+"""Tracks known components of vectors and matrices through the value that was just built."""
 
 from __future__ import annotations
 

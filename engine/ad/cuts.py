@@ -1,4 +1,4 @@
-"""Which arrays of a kernel depend on which, by values; and where a derivative ends on the way.
+"""Finds which arrays of a kernel depend on which, and where a derivative ends on the way.
 
 Conditions do not count as a way: what a branch decides is decided, and has no slope.
 """

@@ -1,4 +1,4 @@
-"""The decision pass: a kernel that says, for each of its threads, what its floats decided.
+"""The decision pass: makes a kernel that records the branches that its floats decide.
 
 In another precision a comparison or a conversion to an integer may turn out otherwise. Two forms
 of a kernel take the same path where these numbers are equal.

@@ -1,4 +1,4 @@
-"""When an atomic minimum or maximum replaced what was there, for both directions of derivatives."""
+"""Tells when an atomic minimum or maximum replaced the stored value, in both AD directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that are put together component by component, put together at once.
+"""Merges values that are built component by component into one construction.
 
     t = insert(0, 0, a); u = insert(t, 1, b)    becomes    u = construct(a, b)
 

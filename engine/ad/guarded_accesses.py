@@ -1,4 +1,4 @@
-"""The guard pass: accesses that a displaced float could send out of bounds are checked.
+"""The guard pass: checks accesses that a displaced float could move out of bounds.
 
 A difference moves inputs a little, and an index computed from them may then leave its
 array, though it is inside at the values of the launch. In the guarded function such a

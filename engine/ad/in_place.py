@@ -1,4 +1,4 @@
-"""Changes of single components put where the value is: `x[i] = s` instead of a changed copy.
+"""Changes components in place: `x[i] = s` instead of a changed copy.
 
     t = insert(x, i, s); ...; u = insert(t, j, r); ...; x = u
 

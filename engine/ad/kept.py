@@ -1,4 +1,4 @@
-"""Functions that stay calls in the adjoint of a large kernel, each with an adjoint of its own.
+"""Functions that stay calls in the adjoint of a large kernel; each has its own adjoint.
 
 Reverse mode expands calls, so that a function that a kernel calls thirty times is there thirty
 times, forward and in reverse, and compilers take as long. Functions of numbers, without arrays,

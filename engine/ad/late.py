@@ -1,4 +1,4 @@
-"""Gradients of the user's own that read an array after the kernel has overwritten it.
+"""Custom gradients that read an array after the kernel has overwritten it.
 
 Such a function is not differentiated, so what it read is not saved: its gradient, which runs in the
 backward pass, reads arrays as the launch left them.

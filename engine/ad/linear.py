@@ -1,4 +1,4 @@
-"""Whether code is linear in some of its inputs, as a gradient has to be to have a transpose.
+"""Tests whether code is linear in some inputs, as a gradient must be to have a transpose.
 
 Every float is one of three things: zero whatever the inputs are, a number that does not depend on
 them, or a linear function of them. A sum of the last two is neither, nor is a product of two that

@@ -1,4 +1,4 @@
-"""Custom gradients where some of the gradient arrays that they add to are not there."""
+"""Custom gradients where some of the gradient arrays that they add to are absent."""
 
 from __future__ import annotations
 

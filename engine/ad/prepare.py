@@ -1,4 +1,4 @@
-"""Gets a kernel ready for differentiation: no calls, no jumps, every read numbered.
+"""Prepares a kernel for differentiation: no calls, no jumps, every read numbered.
 
 Functions with a derivative of the user's own stay calls. The forward code that
 writes the journal and the adjoint that reads it both start from this one form,

@@ -1,4 +1,4 @@
-"""The forward kernel of a recorded launch: the primal, and what its adjoint cannot read again."""
+"""Makes the forward kernel of a recorded launch: the primal, and saved values for its adjoint."""
 
 from __future__ import annotations
 

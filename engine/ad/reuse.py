@@ -1,4 +1,4 @@
-"""Elements that a kernel certainly reads and stores to by one thread, in which order.
+"""Finds elements that one thread both reads and stores, and the order of these accesses.
 
 Of statements that every thread runs, with indices that are the same expression. An update that only
 adds to what is there (`a[i] = a[i] + x`, atomics) is no use of the element, and does not lose it.

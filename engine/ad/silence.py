@@ -1,4 +1,4 @@
-"""Takes the messages out of a function: what runs again for a derivative says nothing."""
+"""Removes messages from a function, so that code that reruns for a derivative prints nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steering pass: a kernel that writes down what its floats decide, and one that is told that.
+"""The steering pass: one kernel records the decisions of its floats, another one obeys them.
 
 Displaced inputs, and those of another precision, may decide otherwise: `floor` of a point that
 rounding has put on a grid, a test for equality. What is told takes the path of the launch wherever

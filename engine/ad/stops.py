@@ -1,4 +1,4 @@
-"""Where gradients end without a word: native functions that have no adjoint."""
+"""Finds native functions without an adjoint, where gradients end silently."""
 
 from __future__ import annotations
 

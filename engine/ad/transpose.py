@@ -1,4 +1,4 @@
-"""Forward mode of functions whose gradient, of arrays, is the user's own: the gradient's transpose.
+"""Forward mode of functions with a custom gradient over arrays: the transpose of the gradient.
 
 A gradient takes cotangents to cotangents, and is linear in them. Its transpose takes tangents to
 tangents: it is the reverse pass of the gradient itself, with the tangents of arrays in the place of

@@ -1,4 +1,4 @@
-"""The watch pass: a kernel that says which variables are read before they have a value.
+"""The watch pass for unassigned variables: makes a kernel that reports reads before assignment.
 
 A variable that some path reads before any assignment is zero there (`Function.unassigned`);
 whether that happens is known when the kernel runs.

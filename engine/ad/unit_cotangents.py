@@ -1,4 +1,4 @@
-"""Gradients of the user's own that forward mode asks at cotangents of one, though they may bend.
+"""Custom gradients that forward mode calls with unit cotangents, though they may be nonlinear.
 
 What such a gradient gives for a cotangent of one is a row of the Jacobian only where it is linear
 in its cotangents. Where it is not (it clips them, say), forward and reverse mode differ.

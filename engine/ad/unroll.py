@@ -1,4 +1,4 @@
-"""Short loops through the components of local vectors and matrices, written out.
+"""Unrolls short loops over the components of local vectors and matrices.
 
 A loop that goes through components by number keeps the whole value in memory: compilers know
 neither which component an iteration reads nor which it changes, and the reverse sweep saves all

@@ -1,4 +1,4 @@
-"""Which variables can have a tangent: what depends on something that moves, through calls too."""
+"""Finds the variables that can have a tangent: those that depend on a differentiated input."""
 
 from __future__ import annotations
 

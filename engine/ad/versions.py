@@ -1,4 +1,4 @@
-"""Gives a variable that serves several things one after the other a name for each of them.
+"""Renames a variable that holds several values one after the other, one name for each.
 
 What takes a variable as one thing through the whole function then keeps these apart.
 """

@@ -1,4 +1,4 @@
-"""The watch pass: a kernel that is compiled to note accesses outside of arrays, or races.
+"""The watch pass: makes a kernel that reports accesses out of bounds, or races.
 
 The code stays as it is (see `engine.ir.sites`); only native text, which cannot be watched, is
 kept inside of its arrays.

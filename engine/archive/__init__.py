@@ -1,4 +1,4 @@
-"""Captured tapes as plain data, and back: to be checked on another day, on another machine.
+"""Captured tapes as plain data, and back, to be checked later or on another machine.
 
 `pack` turns what `engine.capturing` kept into an `Archive` (frozen dataclasses of numbers and
 texts) and hands the contents of arrays to a `Sink`, by digest. `unpack` makes tapes of it that

@@ -1,4 +1,4 @@
-"""Kernels from data. Every name, type and number is looked at, and the IR verified."""
+"""Reads kernels from data. Every name, type and number is validated, and the IR is verified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels as data: their IR, with all functions that they call."""
+"""Writes kernels as data: their IR, with all functions that they call."""
 
 from __future__ import annotations
 

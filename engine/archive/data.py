@@ -1,4 +1,4 @@
-"""What an archive of tapes consists of. Numbers that name something count from 0; -1 names nothing.
+"""The data of an archive. Indices count from 0; -1 stands for nothing.
 
 Types are texts: `float32`, `vec<3,float32>`, `mat<2,2,float64>`, `quat<float32>`,
 `array<vec<3,float32>,1>`, `struct<0>`, `structs<0,1>` (an array of structs), `indexed<float32,2>`.

@@ -1,4 +1,4 @@
-"""Values as texts that hold every bit of them, and back."""
+"""Numbers as text without loss of bits, and back."""
 
 from __future__ import annotations
 

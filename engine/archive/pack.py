@@ -1,4 +1,4 @@
-"""Captured tapes to data."""
+"""Converts captured tapes to data."""
 
 from __future__ import annotations
 

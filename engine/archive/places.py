@@ -1,4 +1,4 @@
-"""Places in source files, by numbers of the files."""
+"""Places in source files, with files by number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of an archive that stand by themselves: what a bug report needs.
+"""Self-contained parts of an archive, for bug reports.
 
 Each function gives another archive, and may put more contents into its store.
 """

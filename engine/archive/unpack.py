@@ -1,4 +1,4 @@
-"""Captured tapes from data."""
+"""Converts data to captured tapes."""
 
 from __future__ import annotations
 

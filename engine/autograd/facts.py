@@ -1,4 +1,4 @@
-"""What is wrong with a tape as a whole program used it: frozen data, told of elsewhere."""
+"""Facts about faulty use of tapes in a program, as frozen data."""
 
 from __future__ import annotations
 

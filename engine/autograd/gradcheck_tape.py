@@ -1,4 +1,4 @@
-"""`gradcheck_tape`: the reference's door to the check of a tape."""
+"""`gradcheck_tape`: the check of a tape, with the reference's signature."""
 
 from __future__ import annotations
 

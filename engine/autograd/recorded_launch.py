@@ -1,4 +1,4 @@
-"""Looks at one launch that a tape recorded: its Jacobians, and its check."""
+"""Jacobians and the check of one launch that a tape recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a gradient check returns: frozen data, printed elsewhere."""
+"""The results of gradient checks as frozen data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a capture noted of a tape beside its records: names, times, gradients, memory."""
+"""Notes of a capture beside the records of a tape: names, times, gradients, memory."""
 
 from __future__ import annotations
 

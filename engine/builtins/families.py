@@ -1,4 +1,4 @@
-"""Which family a builtin belongs to: the chapters of the language reference."""
+"""The family of each builtin: the chapters of the language reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values whose type the call tells, on the host: `vector(1.0, 2.0)`, `quat_identity(dtype)`.
+"""Constructors that take their type from arguments, on the host: `vector(1.0, 2.0)`.
 
 Kernels have these in `engine.frontend.calls.generic_constructors`.
 """

@@ -1,4 +1,4 @@
-"""Calls of builtins on the host that were made before with values of the same classes.
+"""Resolved calls of builtins on the host, kept by the classes of their arguments.
 
 What such a call means is resolved once: it hangs on the types of its arguments alone, but for
 integers, which a call takes where they fit into 32 bits.

@@ -1,4 +1,4 @@
-"""Result types of operations: small functions that families of operations share.
+"""Result types of operations: functions that families of operations share.
 
 Each takes the argument types and gives the result type, or None where the
 operation does not apply.

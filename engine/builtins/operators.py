@@ -1,4 +1,4 @@
-"""Arithmetic, comparison, logic and bit operations: what the operators of the language mean."""
+"""The meaning of the language's operators: arithmetic, comparison, logic, bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries of geometry: builtins that look into tables which no argument of the call holds.
+"""Queries of geometry: builtins that look into tables outside of their arguments.
 
 A kernel that uses one has further parameters, the arrays of the tables, which the launch fills in
 from the objects that are alive (`engine.runtime.geometry`). So a query reads arrays as all other

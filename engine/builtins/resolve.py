@@ -1,4 +1,4 @@
-"""Which operation a call or an operator means, by the types of its arguments.
+"""Resolves a call or an operator to an operation, by the types of its arguments.
 
 Nothing converts by itself, except literals: an integer literal becomes any
 numeric type, a float literal any float type, that the other arguments ask for.

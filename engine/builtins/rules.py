@@ -1,4 +1,4 @@
-"""Parts that derivative rules are made of, and builders of C++ spellings."""
+"""Shared parts of derivative rules, and builders of C++ spellings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builtins that no operation stands for: the frontend has code for each, and so has the host."""
+"""Builtins that are no operation: the frontend and the host have code for each."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From IR to native source text: one C-style emitter, one table for each language."""
+"""Converts IR to native source text: one C-style emitter, one table for each language."""

@@ -1,4 +1,4 @@
-"""Which elements threads of a scatter may ask for ahead of time.
+"""Finds elements that threads of a scatter can prefetch.
 
 Threads that add to elements at indices from an array wait for memory most of their time, and
 compilers make no vector code of them. The indices of threads to come are known, so what stands

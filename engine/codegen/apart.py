@@ -1,4 +1,4 @@
-"""CUDA's forms of a kernel, as text: for any launch, and for those whose arrays lie apart.
+"""CUDA's forms of a kernel as text: for any launch, and for launches with disjoint arrays.
 
 Of these, no array that is written shares memory with another one, all are contiguous along their
 last axis, and the launch has the axes that the kernel asks for. The compiler may then move accesses

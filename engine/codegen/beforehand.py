@@ -1,4 +1,4 @@
-"""Functions of real numbers that a block of threads evaluates beforehand, as vectors.
+"""Functions that a block of threads evaluates in advance, as vectors.
 
 Sines, exponentials and their like of what threads only read take most of the time of many kernels.
 Where threads have memory of their own (a tape's journal), compilers make no vector code of them;

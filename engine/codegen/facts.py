@@ -1,4 +1,4 @@
-"""What the emitter must know about a function before it writes its signature."""
+"""Facts about a function that the emitter needs before it writes the signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much the threads of a kernel save and say at most, as far as the text tells."""
+"""Bounds the saved values and messages of a kernel's threads."""
 
 from __future__ import annotations
 

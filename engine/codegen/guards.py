@@ -1,4 +1,4 @@
-"""Tests of a thread's place in the grid, without which a kernel does nothing: `if i >= n: return`.
+"""Finds guards on a thread's index, without which a kernel does nothing: `if i >= n: return`.
 
 Loops over threads leave out those that fail such a test, where it asks whether the coordinate along
 the last axis is less or more than what is the same for a row. Compilers need not mask what is left.

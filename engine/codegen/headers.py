@@ -1,4 +1,4 @@
-"""The native headers: where compilers look for them, and all of them as one text.
+"""The native headers: their folder, and all of them as one text.
 
 Shared headers stand in `native`, those of one backend alone in a folder of it, which is searched
 first. What every backend has to bring: `platform.h` (integers, qualifiers, the functions of a

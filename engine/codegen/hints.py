@@ -1,4 +1,4 @@
-"""Accesses that a GPU is slow at as they stand, as far as the text shows it."""
+"""Finds accesses that are slow on a GPU."""
 
 from __future__ import annotations
 

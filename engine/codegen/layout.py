@@ -1,4 +1,4 @@
-"""Where each argument of a kernel lies in the argument block.
+"""The layout of a kernel's arguments in the argument block.
 
 Arguments follow each other in parameter order, each padded to a multiple of 8 bytes:
 an array is a pointer, `ndim` lengths and `ndim` strides in bytes (all 64 bit); a

@@ -1,4 +1,4 @@
-"""Constants of the kernel language as C++ literals that give back the exact value."""
+"""Constants of the kernel language as C++ literals with the exact value."""
 
 from __future__ import annotations
 

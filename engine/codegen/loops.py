@@ -1,4 +1,4 @@
-"""The loop over the threads of a launch on the CPU, as text; and what GPUs take of it."""
+"""The loop over the threads of a launch on the CPU, as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cuts large functions into pieces, so that compilers take time linear in their length.
+"""Cuts large functions into pieces, so that compile time stays linear in their length.
 
 Compilers are fast with functions of some hundred operations; with thousands in one they take
 minutes. A large function becomes a frame, a struct with its variables, and functions that run

@@ -1,4 +1,4 @@
-"""Whether loops go along rows of arrays, which single threads do well, and blocks do not."""
+"""Tells whether loops go along rows of arrays, which suits single threads and not blocks."""
 
 from __future__ import annotations
 

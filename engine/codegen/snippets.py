@@ -1,4 +1,4 @@
-"""Native functions: the user's C++ inside a function whose parameters have the user's names."""
+"""Native functions: the user's C++ in a function with the user's parameter names."""
 
 from __future__ import annotations
 

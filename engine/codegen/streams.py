@@ -1,4 +1,4 @@
-"""Arrays that threads write so that memory need not be read first: see `native/cpu/far.h`.
+"""Arrays that threads write without reading memory first: see `native/cpu/far.h`.
 
 A processor reads the line of memory that it writes a part of. Where all of an array is written and
 little is computed, and arrays are larger than any cache, that is a quarter of the time or more. So

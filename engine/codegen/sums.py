@@ -1,4 +1,4 @@
-"""Sums of many threads on the CPU, as text: some threads in a row have numbers of their own.
+"""Sums of many threads on the CPU, as text: groups of threads have private partial sums.
 
 Where threads add to elements that are the same for the launch, or for a row of the grid, `STEP`
 threads in a row have a number each, for every place. Compilers keep these in registers where

@@ -1,4 +1,4 @@
-"""Which kernels can run for a block of threads at once, and how their statements are cut for it.
+"""Finds kernels that can run for a block of threads at once, and splits their statements.
 
 A block is some threads that follow each other along the last axis: its *lanes*. Where all of
 them go the same way (loops with bounds that are the same for all, conditions alike), they go

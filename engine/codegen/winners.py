@@ -1,4 +1,4 @@
-"""Recorded minima and maxima whose winner a GPU finds: see `native/cuda/winners.h`."""
+"""Recorded minima and maxima whose winner a GPU determines: see `native/cuda/winners.h`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From IR functions to code that can be called: passes, compiler, cache."""
+"""Converts IR functions to callable code: passes, compiler, cache."""

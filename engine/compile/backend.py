@@ -1,4 +1,4 @@
-"""What a kind of device needs: one object that writes text, compiles it, holds memory and runs.
+"""The interface of a device's backend: it writes text, compiles, holds memory and runs.
 
 Everything else is keyed by such an object and knows nothing of the device.
 """

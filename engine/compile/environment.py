@@ -1,4 +1,4 @@
-"""What this machine brings for kernels: the compiler and the cache, and what is wrong with them."""
+"""Describes the compiler and the cache on this machine, and their problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What launches ask of a kernel each time: read in its IR once, and kept with its machine code."""
+"""Facts about a kernel that launches need, read from its IR once and cached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compiler that failed is told of."""
+"""The error of a failed compilation."""
 
 from __future__ import annotations
 

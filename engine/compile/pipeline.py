@@ -1,4 +1,4 @@
-"""The recipe: which passes turn a kernel's IR into each thing that can be launched.
+"""The pipeline: the passes that turn a kernel's IR into each launchable form.
 
 forward   the kernel as written
 recorded  prepare -> record          (a launch on a tape whose adjoint needs a journal)

@@ -1,4 +1,4 @@
-"""What an earlier process left of a kernel: the facts that launches need, and where its code is.
+"""Facts and code locations of kernels that an earlier process compiled.
 
 The IR stands in it as text (`written`), for whatever asks for more: derivatives, checks, a kernel
 whose code is gone from the cache. So a kernel means what it meant when it was found, whatever

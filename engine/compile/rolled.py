@@ -1,4 +1,4 @@
-"""Whether the adjoint of a kernel should keep loops that could be written out."""
+"""Decides whether the adjoint of a kernel keeps loops that could be unrolled."""
 
 from __future__ import annotations
 

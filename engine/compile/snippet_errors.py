@@ -1,4 +1,4 @@
-"""What a compiler says of native snippets, told at the place of their `@func_native`."""
+"""Compiler errors of native snippets, reported at their `@func_native`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine's own sources as one hash: what kernels compile to depends on all of them."""
+"""A hash of the engine's own sources, which all compiled kernels depend on."""
 
 from __future__ import annotations
 

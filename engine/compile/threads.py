@@ -1,4 +1,4 @@
-"""What the threads of a compiled kernel do to its arrays, for each launch of it.
+"""The accesses of a compiled kernel's threads to its arrays, for each launch.
 
 Works on the arguments as kernels read them, so that it serves every form and every caller.
 """

@@ -1,4 +1,4 @@
-"""Which array parameters a kernel touches, itself or by what it calls."""
+"""Finds the array parameters that a kernel accesses, directly or by calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels that are compiled to be watched, and proofs that a launch needs no watching."""
+"""Compiles watched kernels, and proves that a launch needs no watching."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IR as text, and back: a table of objects, each with the numbers of those that it consists of.
+"""IR as text, and back: a numbered table of objects.
 
 Whatever is one object stays one. Only classes that are named here are ever made.
 """

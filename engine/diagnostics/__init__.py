@@ -1,4 +1,4 @@
-"""Spans, diagnostics as data, and their plain text form. Public, as far as `__all__` says."""
+"""Source spans, diagnostics as data, and their plain text form."""
 
 from engine.diagnostics.catalogue import CODES
 from engine.diagnostics.diagnostic import (

@@ -1,4 +1,4 @@
-"""The expressions that a user's call was made with, from its source text."""
+"""The argument expressions of a user's call, from its source text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the user's code called in: the innermost frame that is not the package's own."""
+"""Finds the frame of user code that called into the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients that are written by hand for other frameworks, seen and checked while a program runs.
+"""Finds and checks handwritten gradients of other frameworks while a program runs.
 
 `watching` looks on: it imports no framework, and installs something only where the program does.
 `Operation` is what a framework's file makes of each call, and `check_operation` compares its

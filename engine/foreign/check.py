@@ -1,4 +1,4 @@
-"""The check of one operation, from how it ran to what is told of it."""
+"""Checks one operation of a framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operations of a framework that are kept for the check, of all that ran."""
+"""Selects the operations of a framework that are kept for the check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An operation at the values that it had, in the precision in which it can be compared.
+"""Evaluates an operation at its values, in a precision that can be compared.
 
 Float64 is the reference only where it does what the operation did: where it runs at all, gives the
 recorded results, and is not rounded more coarsely inside.

@@ -1,4 +1,4 @@
-"""A quick look at calls that are like others which are checked: is one of them worth a check?
+"""A quick check of calls that resemble checked ones.
 
 What their backward gave when the program ran is compared with one step along one direction. Errors
 that are only there at some values (a clipped part, a largest element) are found so, without a

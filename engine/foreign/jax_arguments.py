@@ -1,4 +1,4 @@
-"""Arguments of calls in JAX: where their values come from, their types, and who calls."""
+"""Arguments of calls in JAX: their origin, their types, and the caller."""
 
 from __future__ import annotations
 

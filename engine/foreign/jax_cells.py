@@ -1,4 +1,4 @@
-"""Rules of JAX whose functions have captured what was traced: copies with values in its place."""
+"""Rules of JAX with captured tracers: copies with values in their place."""
 
 from __future__ import annotations
 

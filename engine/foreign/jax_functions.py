@@ -1,4 +1,4 @@
-"""The Python functions of a rule of JAX: which they are, whose, and what they have captured."""
+"""The Python functions of a JAX rule, their modules, and their captured variables."""
 
 from __future__ import annotations
 

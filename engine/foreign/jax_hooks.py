@@ -1,4 +1,4 @@
-"""Watches a program that uses JAX: what it calls of rules written by hand, and at which values.
+"""Watches calls of handwritten JAX rules, and the values of their arguments.
 
 Values, errors, the state of random numbers and what JAX compiles stay as they are: a hook notes its
 arguments and calls what it replaced.

@@ -1,4 +1,4 @@
-"""Leaves of arguments and results of JAX, and errors, on their way to NumPy and to the user."""
+"""Converts leaves of JAX arguments and results, and errors, to NumPy and to text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a rule iterates until a tolerance, and how exact its gradient can be then.
+"""Finds rules that iterate to a tolerance, and the accuracy that their gradient can have.
 
 An implicit layer, or a solver, stops where its iterates are close to each other. What it returns
 is off by about that much, and so are the differences of it and the gradient by its rule.

@@ -1,4 +1,4 @@
-"""What is noted of a program that uses JAX: calls of rules, and where their arguments come from.
+"""Notes about a JAX program: calls of rules, and the origin of their arguments.
 
 Nothing is put into what JAX traces. An argument that has no value while a function is traced is
 noted as the variable that it becomes in the traced program; a later call of that program, with

@@ -1,4 +1,4 @@
-"""A call of a function with a rule of JAX, as an operation that can be checked."""
+"""A call of a function with a JAX rule, as an operation that can be checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a rule again, and the function that it belongs to, at arguments given as NumPy arrays."""
+"""Reruns a JAX rule, and its function, at NumPy arguments."""
 
 from __future__ import annotations
 

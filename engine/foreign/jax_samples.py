@@ -1,4 +1,4 @@
-"""Values for calls that were traced, and never run where their values can be seen."""
+"""Makes values for calls that were traced and never ran with visible values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values that arguments of a call had, where it was traced before there were any."""
+"""Recovers the values of arguments that were traced before they had any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is checked: an operation of a framework, whose gradient was written by hand.
+"""An operation of a framework with a handwritten gradient.
 
 A framework's file gives subclasses of `Operation`. Arrays are NumPy's, of float64, on both sides;
 what the operation makes of them is its own affair.

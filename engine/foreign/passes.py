@@ -1,4 +1,4 @@
-"""Compares what the program's own backward passes gave with differences.
+"""Compares the program's own backward passes with differences.
 
 The rest of the check asks the gradient again. What it gave while the program ran is another one
 where it keeps something from call to call, and that one the program has used.

@@ -1,4 +1,4 @@
-"""Where functions are defined and called, and what they call their parameters."""
+"""Places where functions are defined and called, and names of their parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares tangents that are written by hand, as a `jvp` beside a `backward`, with differences."""
+"""Compares handwritten tangents, such as a `jvp` beside a `backward`, with differences."""
 
 from __future__ import annotations
 

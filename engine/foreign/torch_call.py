@@ -1,4 +1,4 @@
-"""A call of a PyTorch function with a backward of the user's own, and how to run it again."""
+"""A call of a PyTorch function with a handwritten backward, and its rerun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors of the program that a function may read by another way than its arguments.
+"""Tensors of the program that a function may read outside of its arguments.
 
 A function that is given a module computes with the module's own parameters, whatever copies it gets
 beside it. So the numbers of a run are put into these tensors while it lasts, and taken out again.

@@ -1,4 +1,4 @@
-"""Runs code of PyTorch's users again, without a trace: states are put back, nothing is printed."""
+"""Reruns user code of PyTorch without side effects: state is restored, output is dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call may read beside its arguments, and change: attributes of objects that it can reach.
+"""State that a call may read or change beside its arguments: attributes of reachable objects.
 
 A function that is given a module may count its calls there, or keep a running maximum. So these are
 put back to what they were when the call began while it runs again, and to what they are now after.

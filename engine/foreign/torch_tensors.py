@@ -1,4 +1,4 @@
-"""Tensors of PyTorch as a check copies them, lays them out, reads and compares them."""
+"""Copies, layouts and values of PyTorch tensors for a check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A launch of Warp, run again by Warp itself on copies: its results, and its gradients."""
+"""Reruns a Warp launch in Warp itself on copies, with its results and gradients."""
 
 from __future__ import annotations
 

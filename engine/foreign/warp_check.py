@@ -1,4 +1,4 @@
-"""Tapes of NVIDIA Warp: watched while a program runs, and each of them checked as a result."""
+"""Watches and checks tapes of NVIDIA Warp."""
 
 from __future__ import annotations
 

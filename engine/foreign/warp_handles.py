@@ -1,4 +1,4 @@
-"""What kernels of Warp refer to by a number: meshes, grids, volumes. They must live to be read.
+"""Objects that Warp kernels refer to by number: meshes, grids, volumes.
 
 A launch that is run again reads memory behind such a number. It is kept alive for that, where the
 object behind it is known; a launch with another number is not run again if it may read behind it.

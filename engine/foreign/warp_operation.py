@@ -1,4 +1,4 @@
-"""A launch of Warp that the engine does not take, as an operation: Warp's adjoint and its launches.
+"""A Warp launch that the engine cannot compile, as an operation with Warp's adjoint.
 
 Differences are of Warp's own launches then, in their own precision: they see what is plainly wrong.
 """

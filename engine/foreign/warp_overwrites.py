@@ -1,4 +1,4 @@
-"""Arrays that a tape of Warp reads in its backward pass, and that hold something else by then."""
+"""Arrays that a Warp tape reads in its backward pass after their content has changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of all memory that a tape of Warp touches, in float64, by address.
+"""Gradients of all memory that a Warp tape touches, in float64, by address.
 
 Arrays that share memory share their gradients here, however views of them were made.
 """

@@ -1,4 +1,4 @@
-"""Why a gradient of Warp is wrong, as far as the text of a kernel tells: the causes that are known.
+"""Known causes of wrong Warp gradients, found in the text of a kernel.
 
 Each is something that Warp's documents or its issue tracker tell of, and that is in the text. Which
 of several it is, nobody has tried; they come with the likeliest first.

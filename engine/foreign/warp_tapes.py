@@ -1,4 +1,4 @@
-"""Tapes of NVIDIA Warp, watched while a script runs: what each launch read, and what came of that.
+"""Records Warp tapes while a script runs: the inputs and results of each launch.
 
 Warp's own functions are wrapped while somebody watches (`launch`, what tapes record, backward
 passes, writes from the host). They do what they did; what is noted are copies.

@@ -1,4 +1,4 @@
-"""Arguments of Warp's launches as plain data: what they are, and what their arrays held.
+"""Arguments of Warp launches as plain data, with the contents of arrays.
 
 Arrays are described once (`ArrayOf`); their contents are NumPy copies, which launches share where
 nothing has changed between them.

@@ -1,4 +1,4 @@
-"""A tape of Warp as a whole: what its backward pass left, beside the chain of exact adjoints.
+"""Compares the result of a Warp tape's backward pass with the chain of exact adjoints.
 
 The chain runs over all launches, at the values that they had, with gradients of all memory: also
 of arrays that have none in Warp, so that a gradient that ends too early is seen.

@@ -1,4 +1,4 @@
-"""Looks on while a program runs, and finds operations with handwritten gradients.
+"""Watches a running program for operations with handwritten gradients.
 
 No framework is imported here. Where the program imports one, or has done so before, the watcher of
 that framework is installed, and removed at the end.

@@ -1,4 +1,4 @@
-"""Features of Warp that this engine does not have (yet), recognised by name. A flat table."""
+"""Features of Warp that this engine does not have, recognised by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the exchange with every framework has in common; a framework itself is one file beside it.
+"""Shared code of the exchange with frameworks; each framework is one file beside it.
 
 An `Adapter` says where the memory of a framework's array lies and what may be done with it. All
 else is here: vectors and matrices from the last axes, layouts, errors, and which adapter an object

@@ -1,4 +1,4 @@
-"""What `from_NAME` and `to_NAME` are for frameworks whose tensors have gradients."""
+"""`from_NAME` and `to_NAME` for frameworks whose tensors have gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One gradient for an array and a tensor of another framework: where it is, whoever moved it.
+"""One gradient shared by an array and a tensor, also after either has moved it.
 
 Frameworks forget gradients (`optimizer.zero_grad()` sets them to None) and put others in their
 place. So an array that shares its gradient keeps none: it asks for it each time.

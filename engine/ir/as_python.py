@@ -1,4 +1,4 @@
-"""Functions of numbers as Python code, for those that run once: a tenth of the interpreter's time.
+"""Functions of numbers as Python code, for single runs: ten times as fast as the interpreter.
 
 Every operation means what `Op.numpy` says, as in `interp`, with which tests compare all of it.
 """

@@ -1,4 +1,4 @@
-"""What statements are made of: variables, constants, and what each kind says of itself."""
+"""The atoms of statements: variables and constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference meaning of the IR: a NumPy interpreter, thread by thread, without tricks.
+"""The reference semantics of the IR: a NumPy interpreter, thread by thread.
 
 It separates a wrong pass from wrong code generation, checks every index, and can
 watch every value. Operations mean what `Op.numpy` says.

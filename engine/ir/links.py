@@ -1,4 +1,4 @@
-"""What is known of arrays in structs in arrays where a kernel makes such a field hold another."""
+"""Arrays in structs in arrays, where a kernel changes the field that holds one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel says: the text of messages and their values, for the interpreter and the host."""
+"""Messages of a kernel: their text and values, for the interpreter and the host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of pure operations: what each means, how it is spelled, what its derivative is.
+"""The table of pure operations: meaning, spelling and derivative of each.
 
 This module holds the shape of the table; `engine.builtins` fills it. Everything
 else (verify, interpreter, code generators, AD passes, host-side calls, docs)

@@ -1,4 +1,4 @@
-"""Prints IR as text: deterministic, one statement a line, for snapshots and reports."""
+"""Prints IR as text: deterministic, one statement a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rebuilds statements, blocks and call graphs: what passes that change code are written with."""
+"""Rebuilds statements, blocks and call graphs, for passes that change code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The places of a kernel whose accesses can be watched as it runs.
+"""The places of a kernel whose accesses can be watched at run time.
 
 A kernel is watched for accesses outside of arrays, views, vectors and matrices (`bounds`), and
 for what its threads do to each other's elements as well (`races`); or nothing is told, and no

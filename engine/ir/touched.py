@@ -1,4 +1,4 @@
-"""Which arrays a function or a block reads and writes, through the calls in it."""
+"""Finds the arrays that a function or block reads and writes, through its calls."""
 
 from __future__ import annotations
 

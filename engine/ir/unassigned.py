@@ -1,4 +1,4 @@
-"""What the frontend finds out about variables that may have no value."""
+"""The frontend's findings about variables that may be unassigned."""
 
 from __future__ import annotations
 

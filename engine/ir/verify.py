@@ -1,4 +1,4 @@
-"""Checks that a function is well formed. A failure is a fault of a pass, never of the user."""
+"""Verifies that a function is well formed. A failure is a fault of a pass, never of the user."""
 
 from __future__ import annotations
 

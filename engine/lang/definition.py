@@ -1,4 +1,4 @@
-"""What a program defines once, by a decorator: kernels, and functions of kernels."""
+"""A decorated definition of a program: a kernel or a function."""
 
 from __future__ import annotations
 

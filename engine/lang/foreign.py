@@ -1,4 +1,4 @@
-"""The memory of an array that another library owns, in numbers."""
+"""The memory of an array that another library owns: address, shape, strides."""
 
 from __future__ import annotations
 

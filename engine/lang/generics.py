@@ -1,4 +1,4 @@
-"""Parameters of no one type: the markers that users write, and the patterns they stand for."""
+"""Generic parameters: the markers that users write, and the patterns of types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers from Python on their way into values of fixed types."""
+"""Converts numbers from Python to values of fixed types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of operators between values that have no meaning."""
+"""Errors of operators between values for which they have no meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain numbers in the memory of vectors and matrices, where C converts them as NumPy does."""
+"""Plain numbers in vectors and matrices, where C converts them as NumPy does."""
 
 from __future__ import annotations
 

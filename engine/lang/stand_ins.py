@@ -1,4 +1,4 @@
-"""What stands where a program mentions something that the engine has not.
+"""Stand-ins for names that a program mentions and the engine does not have.
 
 A module may name it: as an annotation, a base class, a field of a struct, a default value. What
 uses it (a call, a launch of a kernel with it) gets E112. Which names these are says

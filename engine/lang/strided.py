@@ -1,4 +1,4 @@
-"""Where the elements of strided arrays lie, by numbers alone."""
+"""The positions of elements of strided arrays."""
 
 from __future__ import annotations
 

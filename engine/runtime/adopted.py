@@ -1,4 +1,4 @@
-"""Memory that comes from outside: one storage for all that show the same block."""
+"""Memory from outside: one storage for all arrays that show the same block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a launch on a tape makes likely is compiled beside what it needs, not after it.
+"""Compiles kernels that a launch on a tape makes likely, in parallel to the one it needs.
 
 A backward pass mostly follows, and compilers run side by side: a program that records a kernel
 waits for the slowest of its forms, not for one after the other. What cannot be compiled so is left

@@ -1,4 +1,4 @@
-"""Array annotations: what `array(dtype=float)` and `array[float]` are in a signature."""
+"""Array annotations in signatures: `array(dtype=float)` and `array[float]`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launch arguments as users give them, taken apart into what a kernel's IR has parameters for."""
+"""Flattens launch arguments into the parameters of a kernel's IR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies that nobody has to hear of: from one part of the host's memory to another, off any tape.
+"""Copies within the host's memory that no tape or observer needs to see.
 
 What is unusual goes the long way (`engine.runtime.transfer`), with nothing done.
 """

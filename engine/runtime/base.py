@@ -1,4 +1,4 @@
-"""The memory, geometry and gradient of an array: what `array` is built on."""
+"""The memory, geometry and gradient of an array, which `array` builds on."""
 
 from __future__ import annotations
 

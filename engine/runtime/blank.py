@@ -1,4 +1,4 @@
-"""Large gradients that are known to be zero, so that nobody has to look."""
+"""Large gradients that are known to be zero."""
 
 from __future__ import annotations
 

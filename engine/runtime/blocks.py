@@ -1,4 +1,4 @@
-"""`with` blocks that end in any case.
+"""`with` blocks whose exit runs in every case.
 
 A signal's handler may raise as a block ends (Ctrl-C does): in `__exit__`, before its first
 statement. Python does not call it again, and what the block began would go on for good.

@@ -1,4 +1,4 @@
-"""DLPack capsules: how they are called, and the one word of them that NumPy cannot do.
+"""DLPack capsules: their names, and the field that NumPy cannot set.
 
 NumPy makes and reads the capsules, and owns what is in them. It knows no bfloat16, which is
 two bytes as uint16 is: the word that says so is changed on the way out, and on the way in.

@@ -1,4 +1,4 @@
-"""Copies of memory in pieces: what has not changed since the last copy shares its pieces.
+"""Copies of memory in chunks: unchanged chunks are shared with the last copy.
 
 A roll-out that keeps all its states in one array, and hands that to every launch, changes
 little of it each time. Copies of it cost what has changed.

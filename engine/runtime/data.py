@@ -1,4 +1,4 @@
-"""Python and NumPy data on its way into an array: types, shapes, element layout."""
+"""Converts Python and NumPy data for an array: types, shapes, element layout."""
 
 from __future__ import annotations
 

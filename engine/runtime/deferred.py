@@ -1,4 +1,4 @@
-"""What a graph has captured, as far as others need to know what it does."""
+"""A captured operation of a graph, in the form that other modules need."""
 
 from __future__ import annotations
 

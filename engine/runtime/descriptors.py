@@ -1,4 +1,4 @@
-"""Arrays and structs as C sees them: `value.__ctype__()`, and arguments that come that way.
+"""Arrays and structs in C layout: `value.__ctype__()`, and arguments in that form.
 
 An array is its address, that of its gradient, shape, strides and dimensions, as in records of
 structs (`engine.lang.structs.record_dtype`).

@@ -1,4 +1,4 @@
-"""The driver: everything that runs a compiled kernel, in any form and on any device, comes here.
+"""The driver: runs compiled kernels, in any form and on any device.
 
 It knows which form takes which arguments, which of them saves what for which other, the limits
 on that, and what errors and messages mean. How threads are run is the backend's own.

@@ -1,4 +1,4 @@
-"""What watched launches did that no program should: data, and the errors that tell it."""
+"""Faults of watched launches: data, and the errors that report them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`config.verify_fp`: looks at the floats that launches and adjoints have written."""
+"""`config.verify_fp`: checks the floats that launches and adjoints have written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of other frameworks, as the host's functions take them. Their adapters do the rest."""
+"""Arrays of other frameworks as arguments of host functions."""
 
 from __future__ import annotations
 

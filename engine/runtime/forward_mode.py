@@ -1,4 +1,4 @@
-"""What users of forward mode are told: of `jvp`, `grad` and other frameworks, not of checks."""
+"""Errors of forward mode for users: of `jvp`, `grad` and other frameworks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs ask of GPUs, with the answers of a machine that has none.
+"""The API for GPUs, with the answers of a machine without one.
 
 What only tells gets its answer; what would change something on a GPU is refused (E208), unless it
 asks for what is so anyway.

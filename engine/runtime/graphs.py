@@ -1,4 +1,4 @@
-"""Captured sequences: operations that are noted where they are asked for, and run where launched.
+"""Captured graphs: operations are noted when called, and run when the graph is launched.
 
 While a graph captures, launches, adjoints, copies, fills and what tapes do (recording, backward
 passes, clearing) are checked and noted, and nothing of it runs. `capture_launch` runs them in their

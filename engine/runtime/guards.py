@@ -1,4 +1,4 @@
-"""Memory that others see, and that may not change: that of a JAX array, to JAX, is immutable.
+"""Memory that must not change, such as the memory of a JAX array.
 
 Memory that comes from there is read-only to the engine. Memory that went there is, for as long as
 something there holds on to it. `config.immutable` lets it be written, with a warning.

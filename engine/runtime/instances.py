@@ -1,4 +1,4 @@
-"""Instances of generic kernels: one for each list of argument types that is launched."""
+"""Instances of generic kernels, one for each list of argument types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels and functions: the decorators, and what they make of a Python function."""
+"""Kernels and functions: the decorators and their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of launches and array operations, with the user's call as their place."""
+"""Errors of launches and array operations, located at the user's call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays in structs in arrays: which array a record refers to, and what a launch gets for it.
+"""Arrays in structs in arrays: the array that a record refers to.
 
 The memory of an array of structs holds descriptors: addresses, shapes, strides. Kernels get a
 *pool* for each field that is for an array: the elements of all these arrays one after the other,

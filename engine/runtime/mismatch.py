@@ -1,4 +1,4 @@
-"""A value that does not fit a parameter, before there is an error that names the parameter."""
+"""A value that does not fit a parameter, before the error names the parameter."""
 
 from __future__ import annotations
 

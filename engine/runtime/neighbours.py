@@ -1,4 +1,4 @@
-"""Finds who has memory by its address, so that pieces of one block become known as one block."""
+"""Finds the owner of memory by address, so that pieces of one block are known as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels say: messages are printed when the launch is over, and failed tests raised."""
+"""Messages of kernels, printed after the launch; failed tests are raised."""
 
 from __future__ import annotations
 

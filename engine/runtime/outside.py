@@ -1,4 +1,4 @@
-"""Which memory of NumPy's an array can show as it is. All else is copied or refused by who asks.
+"""Decides which NumPy memory an array can share; other memory is copied or refused.
 
 One rule for all: memory is shared where it is exactly the elements: numbers of the element's type
 in the machine's order of bytes, at addresses that are multiples of their size, the components of

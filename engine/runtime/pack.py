@@ -1,4 +1,4 @@
-"""Launch arguments as the bytes that kernels read. The layout is `engine.codegen`'s.
+"""Packs launch arguments as bytes, in the layout of `engine.codegen`.
 
 Every argument starts on an 8-byte boundary: a scalar takes one slot, a vector or
 matrix its components, an array its address, shape and byte strides.

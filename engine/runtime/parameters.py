@@ -1,4 +1,4 @@
-"""The parameters of a kernel as programs ask for them: `kernel.adj.args`."""
+"""The parameters of a kernel as programs read them: `kernel.adj.args`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where views of an array lie, by its shape and strides: just where NumPy would say.
+"""Positions of array views by shape and strides, as in NumPy.
 
 Rows, slices and other shapes are taken again and again. To make arrays of NumPy and to ask where
 these lie would take longer than all else about a view.

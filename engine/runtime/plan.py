@@ -1,4 +1,4 @@
-"""What a kernel needs at every launch, worked out once: parameters, packers, who is written."""
+"""Work for a kernel's launches that is done once: parameters, packers, written arrays."""
 
 from __future__ import annotations
 

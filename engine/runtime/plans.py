@@ -1,4 +1,4 @@
-"""Plans of kernels: found where an earlier process left one, else lowered and compiled."""
+"""Plans of kernels: loaded from an earlier process, or lowered and compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches without Python's share of them: what the native functions know of the runtime.
+"""Launches without Python's overhead: the runtime data of the native functions.
 
 See `engine.compile.cpu.launcher`. They look at the same lists, settings and slots that the way
 through Python looks at, and leave to it what is not as it nearly always is.

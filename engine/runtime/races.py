@@ -1,4 +1,4 @@
-"""Looks for races: threads of one launch that meet in one element, one of them to change it.
+"""Looks for races: threads of one launch that access one element, at least one with a write.
 
 A launch of which it is not proven that its threads keep apart is run on what it will find, one
 thread after the other, with a shadow of the arrays in question: for every few bytes, which

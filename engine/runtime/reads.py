@@ -1,4 +1,4 @@
-"""Which memory launches on a tape have read: for `config.verify_autograd_array_access`."""
+"""Memory that launches on a tape have read, for `config.verify_autograd_array_access`."""
 
 from __future__ import annotations
 

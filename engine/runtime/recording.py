@@ -1,4 +1,4 @@
-"""Who listens to launches and writes: the active tape, and an observer of every launch.
+"""The listeners of launches and writes: the active tape, and an observer of all launches.
 
 The tape package sits above this one and registers itself here.
 """

@@ -1,4 +1,4 @@
-"""Kernels that make fields of structs in arrays hold other arrays: what launches do for them.
+"""Kernels that assign arrays to fields of structs in arrays, and the work of their launches.
 
 The tables of such fields say after the launch where the arrays lie that the structs refer to from
 then on, in a pool: fields between which places were copied have one, and arguments that they are

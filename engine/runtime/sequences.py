@@ -1,4 +1,4 @@
-"""What a graph has captured, one after another, as one call of compiled code."""
+"""The operations of a captured graph in sequence, as one call of compiled code."""
 
 from __future__ import annotations
 

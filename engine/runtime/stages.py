@@ -1,4 +1,4 @@
-"""What becomes of a kernel: its code at each stage, line by line beside the Python source."""
+"""The stages of a kernel's compilation: its code at each, beside the Python source."""
 
 from __future__ import annotations
 

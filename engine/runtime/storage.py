@@ -1,4 +1,4 @@
-"""Memory that arrays share, and copies of it for whoever must know what it held.
+"""Memory that arrays share, and copies of its earlier contents.
 
 Tape records remember the inputs of launches without copying them: a record takes a
 `Hold` on the bytes that it read, and the first write that would change them copies

@@ -1,4 +1,4 @@
-"""Streams and events: those of a GPU, and on the CPU what keeps their meaning.
+"""Streams and events of a GPU, and their equivalents on the CPU.
 
 There launches run in the order in which they are made: whatever is asked for on a stream has
 happened when the call returns, so that waiting is over at once, and the time between two events is

@@ -1,4 +1,4 @@
-"""`launch_tiled`: a grid of blocks of threads, which on the CPU have one thread each."""
+"""`launch_tiled`: a grid of blocks of threads, of one thread each on the CPU."""
 
 from __future__ import annotations
 

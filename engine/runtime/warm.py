@@ -1,4 +1,4 @@
-"""Kernels that an earlier process compiled: found by what they mean, without being lowered."""
+"""Kernels that an earlier process compiled, found by their meaning without lowering."""
 
 from __future__ import annotations
 

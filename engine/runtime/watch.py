@@ -1,4 +1,4 @@
-"""Runs watched kernels, and reads what was seen: see `engine.ir.sites`.
+"""Runs watched kernels, and reads what they reported: see `engine.ir.sites`.
 
 While somebody watches, every launch runs in its watched form, unless it is proven to need none:
 the program's own launches, their adjoints, and those of checks. An access outside of an array

@@ -1,4 +1,4 @@
-"""Warns at once of arrays that are written after they were read: see `engine.config`."""
+"""Warns immediately of writes to arrays that the tape has read: see `engine.config`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures every tape of a program, for tools that look at a run afterwards."""
+"""Captures every tape of a program, for tools that examine a run afterwards."""
 
 from __future__ import annotations
 

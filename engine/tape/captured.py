@@ -1,4 +1,4 @@
-"""Records without the user's arrays: to be looked at, not to be run backwards."""
+"""Records without the user's arrays, for inspection and not for backward passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which records a gradient may flow through: others add nothing, whatever they read."""
+"""Finds the records that a gradient may flow through."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forward mode over recorded operations: tangents in memory of their own, launch by launch.
+"""Forward mode over recorded operations, with tangents in separate memory.
 
 Tangents live in a twin of the arrays' memory: arrays that share or overlap in memory
 share or overlap there too. No user array is written: a launch runs on copies of what

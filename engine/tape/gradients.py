@@ -1,4 +1,4 @@
-"""Gradients of a tape's arrays, and of structs that hold arrays, as users ask for them."""
+"""Gradients of a tape's arrays, and of structs that hold arrays."""
 
 from __future__ import annotations
 

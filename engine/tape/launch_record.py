@@ -1,4 +1,4 @@
-"""What a tape keeps of a launch, and what it does in the backward pass."""
+"""The record of a launch on a tape, and its part in the backward pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory a tape takes up."""
+"""The memory that a tape takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether saved values belong to other inputs of the tape than those that it has now."""
+"""Tests whether saved values belong to earlier inputs of the tape than its present ones."""
 
 from __future__ import annotations
 

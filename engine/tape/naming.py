@@ -1,4 +1,4 @@
-"""What the user calls an array: the expression that it was passed as."""
+"""The user's name for an array: the expression that was passed."""
 
 from __future__ import annotations
 

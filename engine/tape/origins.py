@@ -1,4 +1,4 @@
-"""What a tape read that came from outside, and whether that was changed since."""
+"""Inputs of a tape from outside, and whether they have changed since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of an array after it may be gone: where it was, not what it held."""
+"""Facts about an array that outlive it: its place in memory, not its content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operations of a tape overwrite of what its adjoints read (`config.overwrites`).
+"""Finds contents that operations of a tape overwrite and its adjoints read (`config.overwrites`).
 
 While the tape records, every write to memory that an earlier record may read again in its
 backward pass is noted, with holds on what was there before and after. A backward pass

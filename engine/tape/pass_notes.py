@@ -1,4 +1,4 @@
-"""What backward passes of a program gave, as data, which loads neither NumPy nor kernels."""
+"""Results of a program's backward passes as data, without NumPy or kernels."""
 
 from __future__ import annotations
 

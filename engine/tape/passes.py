@@ -1,4 +1,4 @@
-"""What backward passes gave, noted after each, in a way that changes nothing of what runs.
+"""Notes the result of each backward pass without changing what runs.
 
 Compiled code takes whole launches and passes where nobody listens (`engine.compile.cpu.launcher`).
 So nobody listens here: `Tape.backward` is another function meanwhile, which looks once the pass is

@@ -1,4 +1,4 @@
-"""One operation on a tape, whatever it is."""
+"""One operation on a tape, of any kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tape keeps of each kind of operation, and what each does in the backward pass."""
+"""The record of each kind of operation, and its part in the backward pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which numbers that a record read were overwritten later on its tape, to the bit.
+"""Finds the elements that a record read and that the tape overwrote later.
 
 Where it is known which numbers a write stores, these count, equal ones too: something else may
 change them later. Of other launches the numbers count that they changed.

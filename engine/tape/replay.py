@@ -1,4 +1,4 @@
-"""Launches that a captured graph records on a tape in one call, and their backward pass in another.
+"""Launches that a captured graph records on a tape in one call, and their backward pass.
 
 What is the same each time the graph runs is worked out once. Records are made where somebody looks
 at them.

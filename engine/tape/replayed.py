@@ -1,4 +1,4 @@
-"""A tape's part in captured graphs: launches that run there later, and what they have recorded."""
+"""A tape's part in captured graphs: launches that run later, and their records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an adjoint reads of an array that the tape overwrote: part saved, part present contents."""
+"""Restores overwritten inputs of adjoints from saved parts and present contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches that a tape keeps without objects of their own.
+"""Launches that a tape keeps as rows instead of objects.
 
 Compiled code puts what a record would have into one list of all, one thing after another (see
 `compile/cpu/native/launches.h`), and runs adjoints from there. Records are made where somebody

@@ -1,4 +1,4 @@
-"""Named groups of records, for people who read a tape."""
+"""Named groups of records, for readers of a tape."""
 
 from __future__ import annotations
 

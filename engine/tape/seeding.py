@@ -1,4 +1,4 @@
-"""Backward passes whose cotangent the last launch's adjoint takes from where it lies.
+"""Backward passes whose last adjoint reads the cotangent where it lies.
 
 Else it is copied over the gradient first: for large arrays that takes as long as the adjoint.
 """

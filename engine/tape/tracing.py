@@ -1,4 +1,4 @@
-"""What a capture notes of a tape beside its records: names, times, norms of gradients, memory.
+"""Notes about a tape beside its records: names, times, norms of gradients, memory.
 
 Norms are taken while the program's own backward pass runs, since gradients of what is
 overwritten are consumed by it. Nothing of the program is changed by that, nor kept alive.

@@ -1,4 +1,4 @@
-"""Captured sequences with tapes that nobody but them has: one call of compiled code, no records.
+"""Captured sequences with private tapes: one call of compiled code, without records.
 
 A tape that is made, recorded and run backward where a sequence is captured, and that is forgotten
 there, is of no use to anybody but that sequence. What it would remember is not made then: launches,

@@ -1,4 +1,4 @@
-"""What programs do with whole arrays: sums, scans, sorts, casts, colours of graphs.
+"""Operations on whole arrays: sums, scans, sorts, casts, colours of graphs.
 
 Gradients flow where they can: through `array_sum` and `array_inner` with `out=`, through
 `array_scan`, `array_cast` between floats, and to what a sort has put in order. What gives a

@@ -1,4 +1,4 @@
-"""Colours of graphs: neighbours differ, so that what has one colour may be worked on at once."""
+"""Colours graphs: neighbours differ, so that nodes of one colour can be updated together."""
 
 from __future__ import annotations
 

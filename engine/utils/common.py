@@ -1,4 +1,4 @@
-"""What the utilities share: errors, tapes, reading and writing arrays on the host."""
+"""Shared code of the utilities: errors, tapes, access to arrays on the host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that programs make of functions."""
+"""Higher-order functions of programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of `engine.utils`, for tapes: where no gradient is asked for, NumPy does the work."""
+"""Kernels of `engine.utils` for tapes; without gradients, NumPy does the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the threads of a launch do to each other: who touches which element, and in what way."""
+"""Finds how the threads of a launch share elements: which thread accesses which, and how."""
 
 from engine.ad.threads.affine import Given
 from engine.ad.threads.certain import clashes

@@ -1,4 +1,4 @@
-"""Integers of a kernel as sums over what threads and iterations count.
+"""Integers of a kernel as affine sums of thread indices and loop counters.
 
 A `Form` is `constant + sum of coefficient * coordinate`: coordinates are those of the thread in
 the grid, the iteration of a loop, and values of which only bounds are known. Constants and

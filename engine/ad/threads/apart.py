@@ -1,4 +1,4 @@
-"""Whether two threads can meet: a proof, by numbers, that two accesses share no element.
+"""Proves that two accesses of different threads share no element.
 
 Two threads that do the accesses `a` and `b` of one element agree in the index of each dimension:
 `sum of k * (t - t') + rest = 0`, with one term for each coordinate of the thread. Where one k is

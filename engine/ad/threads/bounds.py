@@ -1,4 +1,4 @@
-"""The numbers behind forms, for one launch: values, and the least and greatest that can be."""
+"""The values and ranges of affine forms for one launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores by which the threads of a launch certainly overwrite each other's value.
+"""Finds stores by which the threads of a launch certainly overwrite each other's value.
 
 Which value stays depends on the order of the threads, which no derivative can know.
 Only what is certain counts: a store that every thread runs, to an element that is the

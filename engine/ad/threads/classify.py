@@ -1,4 +1,4 @@
-"""What the threads of one launch do to each array, and whether their order matters."""
+"""Classifies the accesses of a launch's threads to each array, and whether their order matters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each thread of a kernel touches: arrays, with indices as sums over what threads count.
+"""Collects the accesses of each thread of a kernel, with indices as affine sums.
 
 Works on any kernel, calls and jumps included: a kernel as lowered, its adjoint, its tangent.
 """

@@ -1,4 +1,4 @@
-"""What is known of integers where a condition holds."""
+"""Ranges of integers that a condition implies."""
 
 from __future__ import annotations
 

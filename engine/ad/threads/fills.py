@@ -1,4 +1,4 @@
-"""Whether a launch certainly stores every element of an array."""
+"""Tells whether a launch certainly stores every element of an array."""
 
 from __future__ import annotations
 

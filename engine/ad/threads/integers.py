@@ -1,4 +1,4 @@
-"""Operations on integers, as sums over what threads count."""
+"""Integer operations on affine sums."""
 
 from __future__ import annotations
 

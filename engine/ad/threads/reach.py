@@ -1,4 +1,4 @@
-"""Within which elements of an array the threads of a launch stay, as far as its numbers tell."""
+"""Bounds the elements of an array that the threads of a launch access."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Adjoint beside reference: what a tolerance allows, and the verdict."""
+"""Compares adjoints with references: tolerances and verdicts."""

@@ -1,4 +1,4 @@
-"""A third opinion, where the adjoint and the differences disagree: forward mode.
+"""Forward mode as a third opinion where adjoint and differences disagree.
 
 Three numbers stand for one derivative: what the adjoint says, differences with their error,
 and forward mode of the kernel's own code, which needs no step: <J v, w> = <v, J' w>. Two that

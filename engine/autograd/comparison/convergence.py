@@ -1,4 +1,4 @@
-"""Verdicts from slopes over many steps: whether they converge, and to the adjoint or not.
+"""Verdicts from slopes over many steps: do they converge, and to the adjoint?
 
 The slopes are believed from the smallest step on, where some in a row are sharp and say the
 same; what they leave open is inconclusive.

@@ -1,4 +1,4 @@
-"""What is known of a pair of arrays while it is compared: the worst verdict, the errors."""
+"""The state of a pair during its comparison: the worst verdict and the errors."""
 
 from __future__ import annotations
 

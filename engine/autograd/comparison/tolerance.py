@@ -1,4 +1,4 @@
-"""When two derivatives count as equal."""
+"""The tolerance: when two derivatives count as equal."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One Python function: run on the arrays of its user, which are put back afterwards."""
+"""Derivatives of one Python function on the user's arrays, which are restored afterwards."""

@@ -1,4 +1,4 @@
-"""The check of a Python function: its tape's backward pass against running it again.
+"""Checks a Python function: the backward pass of its tape against reruns.
 
 What differences in the arrays' own precision cannot tell is settled launch by launch, where
 they can be had in float64: a pair passes only if no launch fails.

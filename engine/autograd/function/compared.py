@@ -1,4 +1,4 @@
-"""What is compared of a Python function: pairs of its variables, at one run of it.
+"""The pairs of variables that are compared for a Python function, at one run of it.
 
 A function may do more than launch kernels, so it is run at displaced inputs, in its own
 precision.

@@ -1,4 +1,4 @@
-"""A Python function at displaced inputs, in its arrays' own precision, and its derivatives."""
+"""Runs a Python function at displaced inputs, in its arrays' precision, and differences it."""
 
 from __future__ import annotations
 

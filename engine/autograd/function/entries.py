@@ -1,4 +1,4 @@
-"""Compares single entries of a function's Jacobian with differences of running it again.
+"""Compares entries of a function's Jacobian with differences of reruns.
 
 Where one difference contradicts the adjoint, steps of all sizes are taken.
 """

@@ -1,4 +1,4 @@
-"""Whether a function's adjoint is linear in its cotangents, as a derivative is.
+"""Tests whether a function's adjoint is linear in its cotangents.
 
 Cotangents of a power of two times the size, and of the other sign, give gradients of exactly that
 size: rounding is the same.

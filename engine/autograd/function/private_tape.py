@@ -1,4 +1,4 @@
-"""A tape for the runs of a check: nothing but the check knows of it."""
+"""A tape for the runs of a check, invisible to the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function as it was recorded: its tape, what came out of it, and what it did to its inputs."""
+"""A recorded call of a function: its tape, its results, and its changes of inputs."""
 
 from __future__ import annotations
 

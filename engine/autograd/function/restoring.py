@@ -1,4 +1,4 @@
-"""Keeps the user's arrays as they were while functions run again and again."""
+"""Restores the user's arrays after repeated runs of a function."""
 
 from __future__ import annotations
 

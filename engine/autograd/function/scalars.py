@@ -1,4 +1,4 @@
-"""Single scalars of an array by their number in row-major order, whatever its strides are."""
+"""Single scalars of an array by row-major number, for any strides."""
 
 from __future__ import annotations
 

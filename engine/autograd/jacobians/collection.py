@@ -1,4 +1,4 @@
-"""What `jacobian` returns: a dictionary of matrices that knows the names of its keys."""
+"""The result of `jacobian`: a dictionary of matrices with named keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of columns that share no row, so that one directional derivative gives them all.
+"""Groups columns that share no row, so that one directional derivative gives them all.
 
 Curtis, Powell and Reid (1974): columns of one colour have their non-zeros in different
 rows, so the sum of the columns shows each of them. First remainders are tried, which

@@ -1,4 +1,4 @@
-"""Jacobians of a launch from few derivatives along directions: one for each colour."""
+"""Jacobians of a launch from a few directional derivatives, one for each colour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far two Jacobians are apart, entry by entry, for plots."""
+"""The difference of two Jacobians, entry by entry, for plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives that Jacobians are made of, shared out: some processes evaluate some of them each.
+"""Divides the derivatives of Jacobians among processes.
 
 Each is the same to the bit whoever evaluates it, and so are the matrices.
 """

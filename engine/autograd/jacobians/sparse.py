@@ -1,4 +1,4 @@
-"""`SparseJacobian`: the entries of a Jacobian that may differ from zero."""
+"""`SparseJacobian`: the entries of a Jacobian that may be nonzero."""
 
 from __future__ import annotations
 

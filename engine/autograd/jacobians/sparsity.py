@@ -1,4 +1,4 @@
-"""The sparsity of a launch's Jacobian, from a run that records what each thread touches.
+"""The sparsity of a launch's Jacobian, from a run that records the accesses of each thread.
 
 Conservative: an entry that is not in the pattern is zero, one that is in it may be. The
 pattern is that of the recorded values: branches and indices are as they were there.

@@ -1,4 +1,4 @@
-"""What can be said of Jacobians in a line each: rank, condition, the largest entries."""
+"""Summarises Jacobians in a line each: rank, condition number, largest entries."""
 
 from __future__ import annotations
 

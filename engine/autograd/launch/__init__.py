@@ -1,1 +1,1 @@
-"""One recorded launch: evaluated on copies, its adjoint compared and explained."""
+"""One recorded launch: its evaluation on copies, and the check of its adjoint."""

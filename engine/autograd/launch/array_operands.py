@@ -1,4 +1,4 @@
-"""A derivative that the user wrote, by the elements of its array operands: beside differences."""
+"""Compares a custom gradient with differences by the elements of its array operands."""
 
 from __future__ import annotations
 

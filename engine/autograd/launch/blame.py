@@ -1,4 +1,4 @@
-"""Which derivative that the user wrote is wrong, and at which operands.
+"""Finds the custom derivative that is wrong, and the operands where it is.
 
 Each is taken away in turn: where the adjoint changes when a function's own code is
 differentiated instead, the derivative written for it (or the replay) is another one. The

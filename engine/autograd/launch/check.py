@@ -1,4 +1,4 @@
-"""The check of one recorded launch, from its record to what is told of it."""
+"""Checks one recorded launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the adjoint is from forward mode, where differences cannot tell digits that far down.
+"""Compares the adjoint with forward mode for digits that differences cannot resolve.
 
 Both are computed in float64 from the kernel's own code, so that they agree to rounding wherever
 that code is differentiated by rules alone; that the rules are right is for differences to say. Of

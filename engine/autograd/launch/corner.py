@@ -1,4 +1,4 @@
-"""Finds the operation that has the kink: an `abs`, `min`, `max`, `clamp` or comparison that ties.
+"""Finds the operation with the kink: an `abs`, `min`, `max`, `clamp` or comparison that ties.
 
 A thread that has to do with the entry is interpreted a little to the left and to the right of the
 kink; the first operation whose floats decide otherwise on the two sides is the one.

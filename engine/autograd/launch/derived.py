@@ -1,4 +1,4 @@
-"""Kernels that are made from another one for its check: in float64, or as its code alone."""
+"""Kernels derived from another one for its check: in float64, or without recording."""
 
 from __future__ import annotations
 

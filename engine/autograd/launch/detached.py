@@ -1,4 +1,4 @@
-"""Arrays without a gradient that a launch writes and reads back.
+"""Arrays without a gradient that a launch writes and then reads.
 
 A kernel that reads back what it stored differentiates through that array only where the array has a
 gradient: else the derivative ends there. That is no wrong adjoint, but a path that is cut.

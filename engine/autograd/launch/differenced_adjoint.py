@@ -1,4 +1,4 @@
-"""An adjoint by central differences, for native functions: C++ cannot be differentiated."""
+"""An adjoint by central differences for native functions, whose C++ has no derivative."""
 
 from __future__ import annotations
 

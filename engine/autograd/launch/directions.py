@@ -1,4 +1,4 @@
-"""Compares a launch's adjoint with its reference along random directions, which cover it all."""
+"""Compares a launch's adjoint with its reference along random directions."""
 
 from __future__ import annotations
 

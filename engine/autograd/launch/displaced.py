@@ -1,4 +1,4 @@
-"""The lifted launch at displaced inputs: along a direction, or by one element."""
+"""Evaluates the float64 launch at displaced inputs, along a direction or by one element."""
 
 from __future__ import annotations
 

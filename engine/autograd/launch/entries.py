@@ -1,4 +1,4 @@
-"""Compares single Jacobian entries of a launch, and looks closer at those that disagree."""
+"""Compares single Jacobian entries of a launch, and examines those that disagree."""
 
 from __future__ import annotations
 

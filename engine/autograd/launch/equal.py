@@ -1,4 +1,4 @@
-"""Launches that are equal: one kernel, equal grids, and arguments with the same values.
+"""Finds equal launches: the same kernel and grid, and arguments with the same values.
 
 What is found of one holds for the others, so it is checked once.
 """

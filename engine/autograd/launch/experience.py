@@ -1,4 +1,4 @@
-"""How closely a launch is looked at: by how many launches like it have been looked at before."""
+"""Sets the effort of a launch's check by the number of similar launches checked before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check tells beyond its verdicts: names of entries, where NaN comes from, who is wrong."""
+"""Explains verdicts: names of entries, origins of NaN, and the derivative that is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A brief look at a launch of which many like it were right: whether its values are as harmless.
+"""A quick check for a launch after many similar ones were right.
 
 Rules that were right at other values are right at these, too, where these are no special ones: no
 derivative that is infinite or that rounding spoils, no way through an array that has no gradient.

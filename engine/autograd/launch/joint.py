@@ -1,4 +1,4 @@
-"""One direction through all inputs of a launch at once: enough where adjoint and differences agree.
+"""One direction through all inputs of a launch, which is enough where derivatives agree.
 
 For w'Jv with a v that moves every input, one adjoint for each output, one run of forward mode and a
 few displaced ones are needed, however many pairs of arrays there are. It only ever says that all is

@@ -1,4 +1,4 @@
-"""Whether an adjoint is linear in its cotangents, as a derivative is.
+"""Tests whether an adjoint is linear in its cotangents.
 
 An adjoint that is written by hand may drop negative cotangents, or clip large ones: it is right for
 those that a comparison happens to ask with, and wrong for others.

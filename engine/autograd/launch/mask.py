@@ -1,4 +1,4 @@
-"""Which pairs of a recorded launch a mask names."""
+"""Selects the pairs of a recorded launch that a mask names."""
 
 from __future__ import annotations
 

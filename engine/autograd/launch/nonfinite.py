@@ -1,4 +1,4 @@
-"""Finds where a NaN or Inf first appears in an adjoint, down to the operation and its operands.
+"""Finds the operation, and its operands, where a NaN or Inf first appears in an adjoint.
 
 The compiled adjoint is run on halves of the launch's threads until one thread is
 left; the interpreter then runs that thread and watches every operation.

@@ -1,4 +1,4 @@
-"""Whether a launch in float64 takes the path that it takes in its own precision.
+"""Tests whether a launch takes the same branches in float64 as in its own precision.
 
 A check in float64 is one of the launch only where both do the same. Where a comparison, or a
 conversion to an integer, turns out otherwise, another branch runs, or a loop that does not end.

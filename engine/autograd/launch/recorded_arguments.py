@@ -1,4 +1,4 @@
-"""A recorded launch as data: its kernel, and its arguments as they were."""
+"""A recorded launch as data: its kernel, and its arguments at that time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The second derivative of a launch: its adjoint is a kernel, and is checked like one.
+"""The second derivative of a launch: its adjoint is a kernel and is checked like one.
 
 The adjoint of y = f(x) is the kernel g = J(x)' w of x and of the cotangents w of y. Reverse
 mode of it (reverse over reverse) must agree with differences of it, and with forward over

@@ -1,4 +1,4 @@
-"""How far rounding inside of a kernel may put its derivatives in forward mode off.
+"""Estimates the effect of rounding inside a kernel on its derivatives in forward mode.
 
 As it shows where each number that the launch reads is a little larger or smaller: of a smooth
 function, fourth differences over such steps are rounding alone (More and Wild, Estimating

@@ -1,4 +1,4 @@
-"""What the user's source says at a place."""
+"""The user's source text at a place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs of a launch on a GPU differ by, where the order of its threads matters."""
+"""The spread of repeated runs of a launch on a GPU, where the order of threads matters."""
 
 from __future__ import annotations
 

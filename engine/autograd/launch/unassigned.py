@@ -1,4 +1,4 @@
-"""Variables that a launch reads before they have a value, as it happens."""
+"""Finds variables that a launch reads before their assignment, while it runs."""
 
 from __future__ import annotations
 

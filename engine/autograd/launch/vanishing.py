@@ -1,4 +1,4 @@
-"""Whether a derivative is zero, up to rounding of what its launch was given.
+"""Tests whether a derivative is zero up to rounding of the launch's inputs.
 
 Of the mean that minimises a sum of squares, the sum's derivative vanishes: its terms are large, and
 cancel. What rounding of the mean leaves of it is no digit of anything; nor is what rounding of the

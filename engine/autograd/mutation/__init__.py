@@ -1,1 +1,1 @@
-"""Adjoints that are wrong on purpose, to check the checks."""
+"""Adjoints that are wrong on purpose, to test the checks."""

@@ -1,4 +1,4 @@
-"""A launch whose adjoint can be made wrong: a check that cannot see that is none."""
+"""Launches whose adjoint can be made wrong; a useful check must notice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pass that makes an adjoint wrong: it scales, moves or drops what is added to gradients.
+"""The pass that spoils an adjoint: it scales, moves or drops contributions to gradients.
 
 A spoiled adjoint is the right one with a table as a further parameter, which says at run time
 what is wrong with it. So one compilation serves every mutant of a kernel.

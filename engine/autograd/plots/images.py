@@ -1,4 +1,4 @@
-"""Matrices as images of bounded size: what a plot of a Jacobian shows."""
+"""Matrices as images of bounded size, for plots of Jacobians."""
 
 from __future__ import annotations
 

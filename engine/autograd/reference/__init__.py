@@ -1,1 +1,1 @@
-"""The derivative that adjoints are compared with: by differences, with its own error."""
+"""Reference derivatives by differences, with an estimate of their error."""

@@ -1,4 +1,4 @@
-"""How rounding inside of a function shows in its values."""
+"""Estimates the rounding noise in the values of a function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Taylor remainders of a function along a line: what is left of it beside its derivative.
+"""Taylor remainders of a function along a line, after its derivative is subtracted.
 
 With J the function and h the step, |J(h) - J(0)| shrinks as h, and |J(h) - J(0) - h dJ| as h^2
 where dJ is the derivative; where it is not, that shrinks as h, too. So the rate tells, and no

@@ -1,4 +1,4 @@
-"""Slopes over steps of all sizes, for values in coarse precision.
+"""Slopes over steps of all sizes, for values in low precision.
 
 One step may be too large for a function that is steep or bends near by, and too small
 beside its rounding. So steps are taken from large to small; `comparison.convergence` says

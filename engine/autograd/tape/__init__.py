@@ -1,1 +1,1 @@
-"""A tape: the checks of its launches, and of its backward pass as a whole."""
+"""Checks of a tape: its launches, and its backward pass as a whole."""

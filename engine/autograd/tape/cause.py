@@ -1,4 +1,4 @@
-"""Which operation of a tape breaks its gradient, and why."""
+"""Finds the operation of a tape that breaks its gradient, and the reason."""
 
 from __future__ import annotations
 

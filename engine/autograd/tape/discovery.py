@@ -1,4 +1,4 @@
-"""Which memory of a tape came from where: its leaves, and writes that are not on it.
+"""Finds the leaves of a tape, and writes to its memory that are not on it.
 
 The tape is run once more in its own precision. An element that a launch reads before anything
 on the tape has written it came from outside, and its value is the one that was kept with the

@@ -1,4 +1,4 @@
-"""The check of several tapes in pieces, which processes that share them can divide among them.
+"""Splits the check of several tapes into pieces, which processes can divide.
 
 A piece is all launches of a kernel, for what is known of a kernel's launches decides how closely
 the next one is looked at; or a tape as a whole.

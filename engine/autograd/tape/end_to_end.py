@@ -1,4 +1,4 @@
-"""Whether a tape's backward pass, as a whole, gives the derivative of what the tape did.
+"""Tests whether a tape's backward pass gives the derivative of the whole tape.
 
 Along a random direction in the leaf arrays, three numbers must agree: what the lifted
 backward pass says, central differences of the lifted replay, and, where these two differ,

@@ -1,4 +1,4 @@
-"""A replayed tape along a line through its leaves: by its adjoint, forwards, and displaced.
+"""Evaluates a replayed tape along a line through its leaves: adjoint, tangent, differences.
 
 Its value is a random weighted sum of what the tape's outputs hold.
 """

@@ -1,4 +1,4 @@
-"""Memory laid out like that of a tape's arrays, in their own precision or with floats as float64.
+"""Memory with the layout of a tape's arrays, in their precision or in float64.
 
 Arrays that share or overlap in memory share or overlap here too: an element's place follows
 from its address. In lifted memory every float has eight bytes, so that addresses within a

@@ -1,4 +1,4 @@
-"""The operations of a tape on other memory: forwards, backwards, and with tangents."""
+"""Runs the operations of a tape on other memory: forward, backward, and with tangents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a tape is checked, and how."""
+"""Options of the check of a tape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planes of zeroed memory, most of them parts of one block, so that they are treated as one.
+"""Planes of zeroed memory, most of them parts of one block.
 
 A tape of thousands of launches has as many arrays, each with memory of its own: to clear, copy or
 multiply thousands of small planes one by one takes longer than its launches.

@@ -1,4 +1,4 @@
-"""A recorded tape as data: what to replay, and how its backward pass is run."""
+"""A recorded tape as data: its operations, and how its backward pass is run."""
 
 from __future__ import annotations
 

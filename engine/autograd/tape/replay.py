@@ -1,4 +1,4 @@
-"""A recorded tape as one function: from its leaf arrays to what it left in memory."""
+"""A recorded tape as one function, from its leaf arrays to its results in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check of a tape as a whole, among those of tapes like it."""
+"""Checks a tape as a whole, among similar tapes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a Jacobian is of: inputs and outputs in their roles, and the scalars of each."""
+"""The variables of a Jacobian: inputs and outputs in their roles, and the scalars of each."""

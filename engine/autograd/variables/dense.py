@@ -1,4 +1,4 @@
-"""Dense matrices under construction: NaN until an entry is known."""
+"""Dense matrices under construction: NaN marks unknown entries."""
 
 from __future__ import annotations
 

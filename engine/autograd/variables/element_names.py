@@ -1,4 +1,4 @@
-"""Names of single scalars of arrays, as a reader of the array would write them."""
+"""Names of single scalars of arrays, as the user would write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`FunctionMetadata`: names, strides and types of what a Jacobian was taken of, for plots."""
+"""`FunctionMetadata`: names, strides and types of a Jacobian's variables, for plots."""
 
 from __future__ import annotations
 

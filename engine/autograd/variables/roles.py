@@ -1,4 +1,4 @@
-"""Arguments in their roles: inputs and outputs, and the pairs that a matrix is wanted for."""
+"""Arguments in their roles as inputs and outputs, and the wanted pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments as variables of a Jacobian: which scalars each has, in which order.
+"""Arguments as variables of a Jacobian: the scalars of each, in order.
 
 A variable's scalars are counted as a reader of the array would: element by element,
 components of an element side by side. An array of structs has the float fields of each

@@ -1,1 +1,1 @@
-"""Watches programs while they run: what is wrong between launches, told as facts."""
+"""Watches programs while they run, and notes faults between launches as facts."""

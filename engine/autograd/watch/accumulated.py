@@ -1,4 +1,4 @@
-"""Gradients that backward passes add to, though they were made for something else.
+"""Finds gradients that backward passes add to an earlier, unrelated gradient.
 
 A gradient is what an earlier pass left if it holds just that, to the bit: whoever cleared it, or
 changed it, knows of it. Nothing is wrong before somebody reads the mixture (`unread`).

@@ -1,4 +1,4 @@
-"""One thread at a time: programs may have several, and what watches them is one."""
+"""A lock for the watcher: programs may have several threads, the watcher has one."""
 
 from __future__ import annotations
 

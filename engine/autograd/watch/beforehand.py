@@ -1,4 +1,4 @@
-"""Launches that ran before the tape which reads what they left: their inputs get no gradient.
+"""Finds launches before a tape whose results the tape reads: their inputs get no gradient.
 
 A simulation may well be warmed up off the tape. It is a fault where somebody asked for the gradient
 of an input that no tape ever reads, and finds zeros.

@@ -1,4 +1,4 @@
-"""Tapes that others go on from, and that never run backward: their inputs get no gradient.
+"""Finds tapes that others continue and that never run backward: their inputs get no gradient.
 
 One tape computes an array from parameters, another one reads it and runs backward, so that the
 array has a gradient; nobody hands that on to the first tape. It is a fault where the program then

@@ -1,4 +1,4 @@
-"""Where arrays without a gradient were made that a tape computes and then reads."""
+"""Finds where arrays without a gradient were made that a tape computes and then reads."""
 
 from __future__ import annotations
 

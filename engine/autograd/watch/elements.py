@@ -1,4 +1,4 @@
-"""Which elements a recorded launch read or wrote, and which record wrote to some of them.
+"""Finds the elements that a recorded launch read or wrote, and the record that wrote some of them.
 
 First by the numbers of the launch, which give boxes that hold them all; where these are not enough,
 the launch runs once more on copies, in the form that writes down what each thread touches.

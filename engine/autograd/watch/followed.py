@@ -1,4 +1,4 @@
-"""What is known of one tape while a program runs."""
+"""The watcher's knowledge of one tape while the program runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What functions given to `Tape.record_func` read in a backward pass, and was something else then.
+"""Checks arrays that functions of `Tape.record_func` read in a backward pass for later changes.
 
 Whether the gradient depends on it, only another run of the program can tell (`watch/moved`).
 """

@@ -1,4 +1,4 @@
-"""The program run again with its inputs moved: what the loss does, beside what the gradient says.
+"""Reruns the program with moved inputs, and compares the change of the loss with the gradient.
 
 For what no replay can follow: values that go through the host, and functions given to
 `Tape.record_func`. The inputs of a tape are moved when it first touches them, along a direction

@@ -1,4 +1,4 @@
-"""What the user calls the arguments of launches, looked up once for all launches at a place."""
+"""The user's names for arguments of launches, looked up once for each place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What launches read and something overwrote: what of it a backward pass needs, to the number.
+"""Finds overwritten inputs of launches, and the elements of them that a backward pass needs.
 
 Whether a gradient depends on what was lost is tried out: just before a record of the pass runs, its
 adjoint runs on copies of its gradients, once with what the launch had read and once with what is

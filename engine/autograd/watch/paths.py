@@ -1,4 +1,4 @@
-"""Inputs that a loss depends on by ways that no gradient takes: copies, launches off the tape.
+"""Finds inputs that a loss depends on by ways without a gradient: copies, launches off the tape.
 
 Followed by whole arrays, while a tape records: what a launch or copy reads is where all that it
 writes comes from. A way that leaves the tape and comes back to it is cut where it left.

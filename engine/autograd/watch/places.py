@@ -1,4 +1,4 @@
-"""Arrays in one block of memory, to be asked which of them may share elements with another."""
+"""Arrays in one block of memory, indexed by the elements that they may share."""
 
 from __future__ import annotations
 

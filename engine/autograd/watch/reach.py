@@ -1,4 +1,4 @@
-"""Which inputs arrays depend on, and where a way to them is cut."""
+"""Finds the inputs that arrays depend on, and where the way to an input is cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what a backward pass reads was computed from the inputs that the tape has now.
+"""Tests whether a backward pass reads values that were computed from the tape's present inputs.
 
 The tape runs once more in its own precision, on memory of its own, from the contents that its
 inputs have at present. Where a launch's adjoint would read something else than comes out, what

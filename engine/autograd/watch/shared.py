@@ -1,4 +1,4 @@
-"""Two arrays whose gradients are one memory: whether the pass gives what it gave without that.
+"""Tests whether two arrays with one gradient memory change the result of a backward pass.
 
 Buffers that take turns may well be shared. So the pass is run once more before it runs, with
 gradients of their own in the place of those that share, and then what the inputs got is compared.

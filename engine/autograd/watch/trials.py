@@ -1,4 +1,4 @@
-"""Adjoints of recorded launches that are tried out: what comes of them, and all stays as it was."""
+"""Tries adjoints of recorded launches, and restores all memory afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients that are mixtures, until somebody reads them.
+"""Gradients that mix evaluations, until the program reads them.
 
 A mixture that is cleared before anything reads it does no harm: of two players who take turns, each
 clears its own gradients, and leaves alone what the other's backward passes add to them.

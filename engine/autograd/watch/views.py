@@ -1,4 +1,4 @@
-"""NumPy views that a program has of its arrays: it may read them at any time, unseen."""
+"""NumPy views of the program's arrays, which it may read unnoticed at any time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What watches a program as it runs: see `engine.tape.capture.Watcher`."""
+"""The watcher of a running program (`engine.tape.capture.Watcher`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who wrote to which memory, and when: what the engine was asked for in user code."""
+"""Records each write that user code asks the engine for: its memory, place and time."""
 
 from __future__ import annotations
 

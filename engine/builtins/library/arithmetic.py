@@ -1,4 +1,4 @@
-"""Forms of operators that are made of others."""
+"""Operators that are composed of other operators."""
 
 from __future__ import annotations
 

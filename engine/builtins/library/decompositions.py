@@ -1,4 +1,4 @@
-"""Decompositions, as results or into variables that are given."""
+"""Decompositions, as results or stored into given variables."""
 
 from __future__ import annotations
 

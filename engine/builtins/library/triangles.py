@@ -1,4 +1,4 @@
-"""Points, rays and triangles: what meshes are searched with, and what searches give in the end."""
+"""Queries of points, rays and triangles, which searches of meshes use."""
 
 from __future__ import annotations
 

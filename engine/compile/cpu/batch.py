@@ -1,4 +1,4 @@
-"""Small launches that run one after another, with arguments that stay: one call of compiled code.
+"""Small launches in sequence with constant arguments, as one call of compiled code.
 
 What they write is announced by whoever has them run.
 """

@@ -1,4 +1,4 @@
-"""Small launches of one kernel over one grid: what is the same each time is worked out once.
+"""Small launches of one kernel over one grid, with the constant work done once.
 
 Such a launch has no parts and, as most end, leaves nothing: its launch structure is then as it was
 before, and serves the next one.

@@ -1,4 +1,4 @@
-"""Runs the compiler: several sources at once, with a time limit, keeping its words."""
+"""Runs the compiler: several sources at once, with a time limit, keeping its output."""
 
 from __future__ import annotations
 

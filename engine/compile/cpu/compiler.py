@@ -1,4 +1,4 @@
-"""Kernels on the CPU: from IR functions to entry points that can be called.
+"""Compiles kernels for the CPU, from IR functions to callable entry points.
 
 `compile_functions` looks each function up by the hash of what its machine code depends
 on, and compiles those that are missing together, into one shared object or a few.

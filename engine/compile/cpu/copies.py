@@ -1,4 +1,4 @@
-"""Memory of which each part of a launch has its own; the first part has what the arguments name."""
+"""Private memory for each part of a launch; the first part uses the arguments' own memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of minima and maxima: each part of an adjoint gets what it may take.
+"""Gradients of minima and maxima: each part of an adjoint gets its own share.
 
 A recorded part knows what replaced what in its own copy. Which part replaced a scalar last is told
 when the copies become one: that is the winner's, and the gradient is dealt out to it alone.

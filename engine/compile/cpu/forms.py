@@ -1,4 +1,4 @@
-"""Forms of kernels for any arrays, compiled from the text that a kernel brings with it.
+"""Forms of kernels for any arrays, compiled from text that the kernel carries.
 
 Most kernels never need theirs: `engine.codegen.cpp` writes one beside that for arrays which are
 contiguous and share no memory.

@@ -1,4 +1,4 @@
-"""Signals while the parts of a launch run: they wait until their results are one."""
+"""Delays signals while the parts of a launch run, until their results are merged."""
 
 from __future__ import annotations
 

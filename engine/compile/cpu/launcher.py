@@ -1,4 +1,4 @@
-"""Python's share of small launches, in C++: made once many were run, where that can be.
+"""A C++ version of Python's part of small launches, made after many have run.
 
 `native/launcher.cpp` is compiled and kept like kernels are, by a thread of its own, so that nobody
 waits for it; its functions become Python's by the stable part of Python's interface, of which it

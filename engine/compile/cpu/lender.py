@@ -1,4 +1,4 @@
-"""What copies the elements of arrays that are not contiguous for some threads at a time.
+"""Copies elements of noncontiguous arrays for a block of threads at a time.
 
 `native/lend.cpp` is compiled and kept like kernels are, when the first launch asks for it: a launch
 structure says where its address is, or will be.

@@ -1,4 +1,4 @@
-"""What the loop over a kernel's threads may do, of launches whose arrays share no memory."""
+"""Assumptions that the loop over a kernel's threads may make when arrays share no memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads of this process that run parts of launches: how many, and how they are called."""
+"""The threads of this process that run parts of launches."""
 
 from __future__ import annotations
 

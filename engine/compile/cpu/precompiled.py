@@ -1,4 +1,4 @@
-"""The headers of kernels, parsed by the compiler once: a third of a small kernel's time is theirs.
+"""Precompiled headers of kernels: headers are a third of a small kernel's compile time.
 
 What is kept is checked by its hash before it is used, in each process once. Where it cannot be
 made or used, kernels are compiled as without.

@@ -1,4 +1,4 @@
-"""Arrays of which each part of a launch has its own, and how they become one again.
+"""Privatized arrays for the parts of a launch, and their reduction into one.
 
 The first part has the array itself.
 """

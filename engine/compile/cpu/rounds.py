@@ -1,4 +1,4 @@
-"""The parts of a launch in one call of compiled code: round by round, and what each has of its own.
+"""Runs the parts of a launch round by round in one call of compiled code.
 
 It is told in 64-bit words, which `eng_pool_launch` (native/pool.cpp) reads: how many rounds; of
 each, how many parts, and which; how many arrays of which each part has its own, and these.

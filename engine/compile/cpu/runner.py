@@ -1,4 +1,4 @@
-"""Runs compiled kernels on the CPU: the launch structure, its buffers, who frees them."""
+"""Runs compiled kernels on the CPU: the launch structure, its buffers, and their release."""
 
 from __future__ import annotations
 

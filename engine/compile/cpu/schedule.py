@@ -1,4 +1,4 @@
-"""In which parts a launch runs, such that its results do not depend on how many threads there are.
+"""Divides a launch into parts, such that its results do not depend on the number of threads.
 
 A part is a run of threads of the grid; where the parts begin follows from the kernel, the grid
 and the arguments alone. Arrays that threads only add to are dealt with in one of two ways:

@@ -1,4 +1,4 @@
-"""Adjoints that take a cotangent from where it lies, and not from where it was copied before.
+"""Adjoints that read a cotangent where it lies, instead of a copy.
 
 A backward pass copies a cotangent over a gradient, where the adjoint of the launch that wrote the
 array reads it, and clears it. Where each thread reads the one at its own index, it is copied for

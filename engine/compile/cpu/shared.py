@@ -1,4 +1,4 @@
-"""Shared objects of the engine's own C++, compiled when first needed and cached like kernels."""
+"""Shared objects of the engine's own C++, compiled on first use and cached like kernels."""
 
 from __future__ import annotations
 

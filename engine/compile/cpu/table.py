@@ -1,4 +1,4 @@
-"""What `native/interpreter.h` is told of Python and of the engine's own classes: addresses.
+"""The addresses in Python and in the engine's classes that `native/interpreter.h` needs.
 
 Of an object's slots it gets their places in memory. These are found by an experiment: a slot is
 set to an object that is nowhere else, and that is looked for. Where anything is not as it is in

@@ -1,4 +1,4 @@
-"""Finds the C++ compiler, and says everything that its output depends on."""
+"""Finds the C++ compiler, and lists everything that its output depends on."""
 
 from __future__ import annotations
 

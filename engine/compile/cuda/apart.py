@@ -1,4 +1,4 @@
-"""Which form of a kernel a launch takes: see `engine.codegen.apart`."""
+"""Selects the form of a kernel for a launch: see `engine.codegen.apart`."""
 
 from __future__ import annotations
 

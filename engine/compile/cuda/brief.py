@@ -1,4 +1,4 @@
-"""Launches that were made before: what the driver gets is kept, by their arguments."""
+"""Repeated launches: the driver's arguments are kept."""
 
 from __future__ import annotations
 

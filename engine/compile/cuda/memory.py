@@ -1,4 +1,4 @@
-"""Memory of a GPU: who keeps it, and copies between arrays of any layout."""
+"""Memory of a GPU: its owners, and copies between arrays of any layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches in which the order of the threads decides: a GPU has none.
+"""Finds launches whose result depends on the order of threads, which a GPU does not define.
 
 `check_order` refuses adjoints that would need one. Where the same bits are asked for each time
 (`config.deterministic`), `needs_order` says which launches one CUDA thread has to run; what such

@@ -1,4 +1,4 @@
-"""Whether threads of a launch meet in memory that several of its arguments share."""
+"""Tests whether threads of a launch meet in memory that several arguments share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pinned memory of the host, which GPUs read by themselves, while the host goes on."""
+"""Pinned memory of the host, which GPUs read while the host continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What threads in a row have of arrays in registers: see `engine.codegen.apart`."""
+"""Elements of arrays that consecutive threads keep in registers: see `engine.codegen.apart`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs compiled kernels on a GPU: the launch structure, frames for what threads save, errors.
+"""Runs compiled kernels on a GPU: the launch structure, frames of saved values, errors.
 
 Frames have one size. Where the text of a kernel says how much its threads save, that is it. Else it
 is guessed: an adjoint's threads that need more have had no effect, and are run again with larger

@@ -1,4 +1,4 @@
-"""Arrays of a GPU as the package sees them: where elements lie, and who moves them."""
+"""Arrays of a GPU as data: where their elements lie, and which backend moves them."""
 
 from __future__ import annotations
 

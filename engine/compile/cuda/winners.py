@@ -1,4 +1,4 @@
-"""Who wins minima and maxima of recorded launches, without an order of the threads.
+"""Determines the winner of recorded minima and maxima, in any order of the threads.
 
 See `native/cuda/winners.h`: each scalar that is fought for has a word of claims meanwhile. What
 the journal says afterwards is that one thread alone took a scalar's place, or none did.

@@ -1,1 +1,1 @@
-"""What an assignment does to names, structs, parts of values and array elements."""
+"""Assignments to names, structs, parts of values and array elements."""

@@ -1,4 +1,4 @@
-"""Structs and views under names: what stands for more than one variable, and what fields take.
+"""Structs and views under names, which stand for several variables.
 
 A struct is a value, as a vector is: assigning it copies its fields. A field for an
 array refers to the array. Where a branch or loop makes a name from outside, or a field of one,

@@ -1,4 +1,4 @@
-"""Names and fields that stand for different arrays, by what a branch or loop assigned.
+"""Names and fields that stand for different arrays after a branch or loop.
 
 The arrays among which one stands for one are found in rounds (`InferredTypes.choices`): an
 assignment that does not fit notes them, and in the next round the name has a variable that

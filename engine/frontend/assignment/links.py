@@ -1,4 +1,4 @@
-"""Assignment to a field for an array, of a struct in an array: what it refers to from then on.
+"""Assignments of arrays to fields of structs in arrays.
 
 A row of a table says where in its pool the array of each struct lies (`lang/structs`). A kernel
 stores rows: that of another such field, whose pool launches make the same memory, or that of an

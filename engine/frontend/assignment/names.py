@@ -1,4 +1,4 @@
-"""What an assignment does to a name: a value that it stands for, or a variable that is set."""
+"""Assignments to names: a value that the name stands for, or a variable that is set."""
 
 from __future__ import annotations
 

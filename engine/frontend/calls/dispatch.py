@@ -1,4 +1,4 @@
-"""Calls: builtins, user functions, casts and constructors, and what cannot be called."""
+"""Dispatches calls to builtins, user functions, casts and constructors; refuses others."""
 
 from __future__ import annotations
 

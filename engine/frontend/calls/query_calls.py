@@ -1,4 +1,4 @@
-"""Calls of queries: their tables come from outside, and they may change their arguments."""
+"""Calls of queries, whose tables come from outside and which may change their arguments."""
 
 from __future__ import annotations
 

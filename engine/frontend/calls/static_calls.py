@@ -1,4 +1,4 @@
-"""Calls of `static(expr)`: the value that Python computes."""
+"""Calls of `static(expr)`, whose value Python computes."""
 
 from __future__ import annotations
 

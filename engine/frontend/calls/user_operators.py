@@ -1,4 +1,4 @@
-"""Operators that mean a user's function: `a + b` where there is an `add` for what they are."""
+"""Operators on user types: `a + b` where the user defined `add` for them."""
 
 from __future__ import annotations
 

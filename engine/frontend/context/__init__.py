@@ -1,1 +1,1 @@
-"""The state of lowering one function, and how the rooms reach each other."""
+"""The state of lowering one function, which all rooms of the frontend share."""

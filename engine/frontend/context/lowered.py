@@ -1,4 +1,4 @@
-"""Expressions that are lowered already, where code asks for nodes of a syntax tree."""
+"""Lowered expressions in places that expect syntax trees."""
 
 from __future__ import annotations
 

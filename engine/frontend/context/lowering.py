@@ -1,4 +1,4 @@
-"""How code that is being lowered reaches the code that lowers other code.
+"""The interface by which lowering code calls other lowering code.
 
 Expressions hold expressions, statements hold both, and calls need whole functions. None of
 these rooms imports the next: each reaches it through the `Lowering` of its `Context`.

@@ -1,4 +1,4 @@
-"""What is known about the signs of integers while a function is lowered.
+"""Known signs of integers while a function is lowered.
 
 An index that may be negative counts from the end, as in Python, which costs a
 comparison and keeps the compiler from seeing neighbouring threads read neighbouring

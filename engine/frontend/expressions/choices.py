@@ -1,4 +1,4 @@
-"""Arrays that are chosen at run time: what is done with one, is done in a branch for each.
+"""Arrays that are chosen at run time: each use becomes a branch for each array.
 
 The IR knows no array that is not known while compiling. So `a if c else b` is a `Choice` of
 operands, and each access of it an `If` with an access of one array in each block: all that

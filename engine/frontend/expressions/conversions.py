@@ -1,4 +1,4 @@
-"""Values in the type that is wanted: literals adapt, anything else is refused."""
+"""Converts values to an expected type: literals adapt, other values are refused."""
 
 from __future__ import annotations
 

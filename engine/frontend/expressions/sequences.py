@@ -1,4 +1,4 @@
-"""What has items that are known while compiling: tuples, vectors, matrices, local arrays.
+"""Sequences with items known at compile time: tuples, vectors, matrices, local arrays.
 
 Such are unpacked by `*` and by several names on the left, and looped over.
 """

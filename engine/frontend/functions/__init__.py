@@ -1,1 +1,1 @@
-"""What `@func` and its kin make, as data, and which overload a call means."""
+"""Functions of `@func` and related decorators as data, and their overloads."""

@@ -1,4 +1,4 @@
-"""Which functions a Python function leads to, by the names in it: what makes kernels stale."""
+"""Finds the functions that a Python function calls, by the names in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel means, as a text that is equal where, and only where, it would be lowered alike.
+"""A text for a kernel's meaning, equal for two kernels exactly if they lower alike.
 
 It is made without a look at the syntax: of every word in the text of a kernel, and in the texts of
 the functions that it leads to, it says what the word stands for outside of the function. That is

@@ -1,4 +1,4 @@
-"""Which overload of a `@func` a call means, and what is wrong with a call that means none."""
+"""Resolves a call of a `@func` to an overload, and explains calls without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lowers each kind of node of a syntax tree. Two flat tables: the language at a glance."""
+"""The handler of each kind of syntax tree node, in two flat tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a function begins: its parameters, and the adjoints that a custom gradient adds to."""
+"""The start of a function: its parameters, and the adjoints of a custom gradient."""
 
 from __future__ import annotations
 

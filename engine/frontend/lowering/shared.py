@@ -1,4 +1,4 @@
-"""Instances that several kernels share, as long as lowering them again would give the same."""
+"""Lowered functions that several kernels share while their inputs are unchanged."""
 
 from __future__ import annotations
 

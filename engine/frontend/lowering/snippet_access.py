@@ -1,4 +1,4 @@
-"""What a native snippet does to its array parameters, as far as its text tells for sure.
+"""Accesses of a native snippet to its array parameters, as far as its text is certain.
 
 The text is C++, so this errs on one side: an array counts as only read, only stored to or
 only updated where every mention of it has a form that can mean nothing else, and as read

@@ -1,4 +1,4 @@
-"""What a Python object means in a kernel that captures it."""
+"""The meaning of a Python object that a kernel captures."""
 
 from __future__ import annotations
 

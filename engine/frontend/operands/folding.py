@@ -1,4 +1,4 @@
-"""What is computed of literals while lowering, so that the result stays a literal."""
+"""Folds literals during lowering, so that the result is a literal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an expression can be while it is lowered: a value, several, or a Python object."""
+"""Operands during lowering: a value, several values, or a Python object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How types are spelled to users: `vec3`, `mat22d`, `array(dtype=float32, ndim=2)`."""
+"""Names of types in messages: `vec3`, `mat22d`, `array(dtype=float32, ndim=2)`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lowering reads from Python, and whether it would read the same again.
+"""Python values that lowering reads, and a test whether they have changed.
 
 A function that several kernels call is lowered once for all of them as long as everything that
 it captures stays as it was. So each reading is kept with the way to repeat it and with what had

@@ -1,4 +1,4 @@
-"""Reads of local variables before they have a value: certainly, or on some path.
+"""Finds reads of local variables before assignment, on some path or on all.
 
 A variable of a kernel is zero before its first assignment, where Python raises an error. So
 reads that come before every assignment are refused, and those that may are told. Paths are

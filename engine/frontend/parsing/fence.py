@@ -1,4 +1,4 @@
-"""Walks a function's syntax tree first and rejects, all at once, what the language has not.
+"""Walks a function's syntax tree first, and reports all unsupported syntax at once.
 
 Whatever is not on the list of allowed nodes is rejected, so that syntax of a later
 Python is refused by name and never misread.

@@ -1,4 +1,4 @@
-"""Python syntax that kernels do not have, and what to write instead. A flat table."""
+"""Unsupported Python syntax, with what to write instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a function does with its local variables, found before lowering.
+"""The local variables of a function, and their uses, found before lowering.
 
 A name needs a mutable variable only where different assignments may reach one read.
 All other names are *plain*: each assignment simply gives the name to a value, which

@@ -1,4 +1,4 @@
-"""Names of loops that stand for something else elsewhere in a function.
+"""Loop variables whose name means something else elsewhere in a function.
 
 `k = wp.ceil(r)` and later `for k in range(n)`: the two have nothing to do with each other, where
 nothing reads `k` after the loop. Each such loop gets a name of its own, so that it has a type of

@@ -1,4 +1,4 @@
-"""A Python function after the stages that need no types: text, fence, names."""
+"""A Python function after the stages without types: text, fence, names."""
 
 from __future__ import annotations
 

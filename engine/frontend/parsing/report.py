@@ -1,4 +1,4 @@
-"""Collects the problems of one function, so that all of them are told at once."""
+"""Collects the problems of one function, to report them together."""
 
 from __future__ import annotations
 

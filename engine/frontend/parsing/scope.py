@@ -1,4 +1,4 @@
-"""What a name in a kernel stands for: closure cells, globals, Python's builtins."""
+"""Resolves names in a kernel: closure cells, globals, Python's builtins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`static(expr)`: Python that runs where a kernel is made, taken out of the syntax tree."""
+"""`static(expr)`: Python that runs when a kernel is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`for i in query:` goes over what a query finds."""
+"""`for i in query:` loops over the results of a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Literals of floats that a function returns: they stay literals for its callers."""
+"""Float literals that a function returns, which stay literals for its callers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a function returns: values, structs of values, and arrays of its own caller in them."""
+"""The results of a function: values, structs of values, and arrays of the caller."""
 
 from __future__ import annotations
 

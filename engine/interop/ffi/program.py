@@ -1,4 +1,4 @@
-"""What one call of the handler runs: forms of a kernel, on the addresses of buffers."""
+"""The work of one call of the handler: forms of a kernel, on the addresses of buffers."""
 
 from __future__ import annotations
 

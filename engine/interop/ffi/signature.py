@@ -1,4 +1,4 @@
-"""What JAX programs pass and get, against the parameters of a kernel or an annotated function."""
+"""Matches arguments of JAX programs with the parameters of a kernel or function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a Python function that a framework runs."""
+"""Facts about a Python function that a framework runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors that a function of PyTorch holds beside its arguments, and what they were."""
+"""Tensors that a PyTorch function holds beside its arguments, and their earlier values."""
 
 from __future__ import annotations
 

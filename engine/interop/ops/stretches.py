@@ -1,4 +1,4 @@
-"""`record_torch` and `record_jax`: what another framework computes, as a record of a tape."""
+"""`record_torch` and `record_jax`: computations of another framework as tape records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The derivatives of a program and of its adjoint, as PyTorch asks for them.
+"""The derivatives of a program and of its adjoint, in PyTorch's form.
 
 The derivative of the adjoint g = J(x)' c along v is found by the program of the tangents, J(x) v:
 that itself with respect to c, and the gradient of c . J(x) v with respect to x. So it can be

@@ -1,4 +1,4 @@
-"""The operators of PyTorch that a program is: itself, and its adjoint, each with a derivative.
+"""The PyTorch operators of a program: itself and its adjoint, each with a derivative.
 
 Their arguments are tensors (a program's inputs), numbers, the grid and the shapes of the outputs,
 those one after the other; the adjoint's are the same, then the cotangents of float results (None

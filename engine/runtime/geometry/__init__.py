@@ -1,1 +1,1 @@
-"""What kernels query: hash grids, meshes, bounding volume hierarchies."""
+"""Geometry that kernels query: hash grids, meshes, bounding volume hierarchies."""

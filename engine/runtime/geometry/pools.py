@@ -1,4 +1,4 @@
-"""Arrays of several objects as one: what a launch that queries several meshes gets."""
+"""Arrays of several objects as one, for launches that query several meshes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objects that are alive, by the numbers that kernels know them by.
+"""The live geometry objects, by the numbers that kernels use for them.
 
 A launch gets tables of what its arguments name. What a table holds never changes: an object that is
 built anew has new contents, and launches that were recorded before keep those that they had.

@@ -1,4 +1,4 @@
-"""A tape as a picture: listed as data, folded where it repeats itself, written as dot.
+"""A tape as a picture: listed as data, folded where it repeats, written as dot.
 
 listing   what a tape recorded, as plain data that outlives its arrays
 names     what the user calls the arrays

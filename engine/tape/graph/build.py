@@ -1,4 +1,4 @@
-"""From what a tape recorded to its picture."""
+"""Builds the picture of a recorded tape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A picture in the language of Graphviz. Names are the user's: every string is escaped."""
+"""A picture in the language of Graphviz, with every string escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folds a sequence of operations: what repeats itself is kept once, what is too long is left out.
+"""Folds a sequence of operations: repetitions are shown once, long sequences are shortened.
 
 Two runs of a loop are alike where they launch the same kernels over the same grids. Loops that
 use the same arrays each time are looked for first, so that buffers that take turns

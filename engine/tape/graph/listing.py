@@ -1,4 +1,4 @@
-"""What a tape recorded, as plain data: for pictures, tables and files."""
+"""The records of a tape as plain data, for pictures, tables and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A picture of a tape as data. Nothing in it says how it is drawn but for what kind a thing is."""
+"""A picture of a tape as data, independent of how it is drawn."""
 
 from __future__ import annotations
 

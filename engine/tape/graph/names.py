@@ -1,4 +1,4 @@
-"""What a program calls its arrays: found in the variables of its functions, and in structs."""
+"""The program's names for arrays, found in variables of its functions and in structs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Tape.visualize`: its arguments checked and put together."""
+"""`Tape.visualize`: validates its arguments and draws."""
 
 from __future__ import annotations
 
