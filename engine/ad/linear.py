@@ -170,8 +170,8 @@ class _Degrees:
         return f"calls `{s.func.name}`, which writes memory" if n.writes_memory(s.func) else ""
 
 
-_MIXED = "adds something to it that does not depend on it"
-_FREE = "gives something that does not depend on it"
+_MIXED = "adds a value to it that does not depend on it"
+_FREE = "returns a value that does not depend on it"
 
 
 def _float(a: n.Atom) -> bool:

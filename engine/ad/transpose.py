@@ -139,7 +139,7 @@ def _linear(fn: n.Function, code: _Code) -> None:
                 f"`{fn.name}` has no derivative in forward mode: its gradient `{code.grad.name}` "
                 f"is not linear in a cotangent, but {kink.what}",
                 kink.span,
-                "make it a sum of cotangents, each times what does not depend on them, or use "
+                "make it a sum of cotangents, each times a factor independent of them, or use "
                 "reverse mode",
             )
         )

@@ -40,7 +40,7 @@ _OWN = frozenset(
 )
 # What another package of the alias's name may lend: programs and their data, in Python alone.
 _LENT = frozenset(["examples", "tests"])
-_INTERNALS = ("internals of Warp", "use what `engine` itself offers")
+_INTERNALS = ("internals of Warp", "use the public names of `engine`")
 
 
 class Front(types.ModuleType):

@@ -11,7 +11,7 @@ from typing import Any
 from engine.lang.stand_ins import make_stand_in
 
 _PREFIX = "wp_builtin_"
-_INTERNAL = ("internals of Warp", "use what `engine` itself offers")
+_INTERNAL = ("internals of Warp", "use the public names of `engine`")
 
 
 class Core:

@@ -140,7 +140,7 @@ class CodeReader:
         if out:
             parts = [(x.named(a.name), x.type) for a in out for x in leaves(a.type)]
             if parts != [(p.name, p.type) for p in params if isinstance(p, n.Var)]:
-                raise ArchiveError("its arguments are not what its parameters come from")
+                raise ArchiveError("its arguments do not match its parameters")
         return out
 
     def _native(self, data: NativeData | None) -> n.Native | None:

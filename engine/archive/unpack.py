@@ -44,7 +44,7 @@ from engine.tape.records import FuncRecord
 
 _ADDRESS = 1 << 62
 _THREADS = 1 << 62
-TRUST = "it runs C++ code of the capture, in `{}`, which is compiled only where that is asked for"
+TRUST = "it runs C++ code of the capture, in `{}`, which is compiled only on request"
 
 
 def unpack(archive: Archive, store: Supply, *, trust: bool = False, limit: int = 1 << 40

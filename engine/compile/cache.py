@@ -101,7 +101,7 @@ class Cache:
         if self.folder not in _told:
             _told.add(self.folder)
             what = f"{e.path} in the kernel cache {e.why}"
-            said = f"{what}: such files are not loaded, and what they held is compiled anew"
+            said = f"{what}: such files are not loaded, and their kernels are compiled again"
             _warn(said, f"if others could write there, {_delete(self.folder)}")
 
     @property
@@ -370,7 +370,7 @@ def in_cache(work: Callable[[Cache], T]) -> T:
     except OSError as e:
         said = e.strerror or str(e)
         help = "make room, or name a folder that can be written in ENGINE_CACHE_DIR"
-        problem = f"what is compiled cannot be written: {said}"
+        problem = f"compiled kernels cannot be written: {said}"
         raise CompilerError(Diagnostic("E302", problem, help=help)) from None
 
 

@@ -103,7 +103,7 @@ class Variants:
         try:
             return kept.ir()
         except Damaged:
-            problem = f"what the kernel cache holds of kernel {self.name!r} is damaged"
+            problem = f"the entry of kernel {self.name!r} in the kernel cache is damaged"
             help = "clear the cache: engine.clear_kernel_cache()"
             raise CompilerError(Diagnostic("E303", problem, self.facts.span, help)) from None
 
@@ -439,7 +439,7 @@ def _check_size(ir: Function) -> None:
         return
     problem = f"the derivative of kernel {ir.name!r} is {'too ' * (size > MOST)}large"
     note = f"it has {size:,} operations where its calls are expanded"
-    help = "give a function that it calls a gradient of its own (`func_grad`), or call it in a loop"
+    help = "give a function that it calls a custom gradient (`func_grad`), or call it in a loop"
     if size > MOST:
         limit = f"{note}; {MOST:,} is the most"
         raise CompilerError(Diagnostic("E305", problem, ir.span, help, (limit,)))

@@ -44,5 +44,5 @@ CODES: dict[str, str] = {
     "E405": "unknown kernel, input or output in a mask",
     "E406": "bad tangent for a forward derivative",
     "E407": "threads overwrite each other's values",
-    "E408": "an operation of the tape overwrote what a gradient needs",
+    "E408": "an operation of the tape overwrote values that a gradient needs",
 }

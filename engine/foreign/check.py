@@ -42,7 +42,7 @@ from engine.foreign.tangents import WRONG_TANGENT, compare_tangents
 
 COTANGENTS = 3  # that tell how large the parts of a gradient's elements are
 ROUNDING = 100.0  # units of rounding that two ways to compute a gradient may be apart by
-SECOND = "its gradient has no derivative of its own"
+SECOND = "its gradient cannot be differentiated again"
 
 
 @dataclass

@@ -14,9 +14,7 @@ from engine.diagnostics import Span
 from engine.foreign.operation import Operation
 from engine.locks import Lock
 
-FULL = (
-    "copies of what it was given would take more than config.snapshot_limit_bytes with the others"
-)
+FULL = "copies of its arguments and of the others would take more than config.snapshot_limit_bytes"
 
 
 QUICK = 64  # calls of a kind of which those that are not checked are looked at, at least

@@ -72,7 +72,7 @@ class Watcher:
             operation = RuleOperation(runner, call, values, asked)
         except Exception as why:  # whatever it does, the program has run, and others are checked
             told = str(why) if isinstance(why, OperationFailed) else first_line(why)
-            reason = f"it cannot be run by itself: {told}"
+            reason = f"it cannot be run alone: {told}"
             self.collection.leave_out(name, reason, call.place, number)
             return False
         if runner.complex:
@@ -88,7 +88,7 @@ class Watcher:
         name = rule_name(call.rule)
         if call.cells:
             self.collection.leave_out(
-                name, "what it has captured of a traced program is not known",
+                name, "the values that it captured from a traced program are unknown",
                 call.place, number,
             )  # fmt: skip
             return False

@@ -271,7 +271,8 @@ class RuleOperation(Operation):
             if np.all(np.isfinite(off)) and np.max(off, initial=0.0) > rtol * size:
                 return (
                     f"the tangent of `{v.name}` is not linear in the tangents of the arguments: "
-                    "2 a - 3 b does not give twice that of a less three times that of b"
+                    "the tangent at 2 a - 3 b is not twice the tangent at a minus three times the "
+                    "tangent at b"
                 )
         return ""
 

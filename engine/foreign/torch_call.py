@@ -195,7 +195,7 @@ class TorchCall(Operation):
         out = [
             Variation.of_size(self.vjp),
             Variation(
-                "for a cotangent that is expanded, as that of a sum is",
+                "for an expanded cotangent, such as the cotangent of a sum",
                 lambda x, w, lifted: self._vjp(x, w, lifted, layout=expanded),
                 lambda k, w: np.full(w.shape, w.reshape(-1)[0]),
             ),

@@ -131,7 +131,7 @@ def _result(
         lost = tuple(f for f in lost if f not in meant)
         unchecked += [
             Unchecked(
-                -1, f"what kernel {f.kernel} reads as `{f.argument}`",
+                -1, f"the array that kernel {f.kernel} reads as `{f.argument}`",
                 "it holds something else where the tape runs backward, and the functions recorded "
                 "with Tape.record_func may want it so", f.site,
             )

@@ -80,7 +80,7 @@ class Translation:
 
     def _kernel(self, kernel: Any) -> Kernel:
         if getattr(kernel.adj, "transformers", None):
-            raise Untranslatable("its text is not what Warp compiled: code transformers changed it")
+            raise Untranslatable("Warp compiled another text: code transformers changed it")
         notes = {a.label: self.type(a.type) for a in kernel.adj.args}
         func = self._function(kernel.func, notes)
         return Kernel(func, kernel.key, "unique", dict(kernel.options))

@@ -199,7 +199,7 @@ class Maker:
     def __call__(self, tree: Any) -> Any:
         """An argument."""
         if isinstance(tree, Unknown):
-            raise Untranslatable(f"{tree.what} cannot be looked at")
+            raise Untranslatable(f"{tree.what} cannot be examined")
         if isinstance(tree, StructOf):
             return self.make_struct(tree.struct, {n: self(f) for n, f in tree.fields.items()})
         if not isinstance(tree, ArrayOf):
@@ -210,7 +210,8 @@ class Maker:
             if data is None:
                 raise Untranslatable(
                     f"the contents of argument {tree.path!r} at launch time are lost: copies of "
-                    "what launches read would take more than engine.config.snapshot_limit_bytes"
+                    "arrays that launches read would take more than "
+                    "engine.config.snapshot_limit_bytes"
                 )
             found = self._by_key[tree.key] = self.make_array(tree, data)
         self.arrays[tree.path] = found

@@ -55,7 +55,7 @@ FEATURES: tuple[tuple[str, str, str], ...] = (
     ("render", "renderers (`render`)", "draw `array.numpy()` with another package"),
     ("sparse", "sparse matrices (`sparse`)", "use scipy.sparse on `array.numpy()`"),
     ("examples tests geometry", "parts of Warp's own package", "install `warp-lang` for them"),
-    ("context build", "internals of Warp", "use what `engine` itself offers"),
+    ("context build", "internals of Warp", "use the public names of `engine`"),
 )  # fmt: skip
 
 

@@ -289,7 +289,7 @@ class SharedGradient:
                         f"{why.got} now", help=why.help)  # fmt: skip
         return fail("E202", "the tensor that the array was made of has another type now, and its "
                     f"gradient does not fit elements of {a._ir.element}",
-                    help="make the array again, of the tensor as it is")  # fmt: skip
+                    help="make the array again from the present tensor")  # fmt: skip
 
     def _same(self, g: Any) -> bool:
         """Whether a gradient is the last one, by another object, as some frameworks give it."""
@@ -311,7 +311,7 @@ def _unlike(a: array, shape: tuple[int, ...]) -> LaunchError:
     """The E206 where a tensor has got other data, and gradients of another shape."""
     return fail("E206", f"an array of shape {a.shape} shares the gradient of a tensor, which has "
                 f"shape {shape} now: the tensor has got other data since",
-                help="make the array again, of the tensor as it is")  # fmt: skip
+                help="make the array again from the present tensor")  # fmt: skip
 
 
 def _known(tensor: Any) -> SharedGradient | None:

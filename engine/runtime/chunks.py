@@ -71,7 +71,7 @@ def _count(total: list[int], size: int) -> None:
     limit = config.snapshot_limit_bytes
     if total[0] + size > limit:
         raise Lost(
-            f"copies of what launches read would exceed {size_text(limit)} "
+            f"copies of arrays that launches read would exceed {size_text(limit)} "
             "(engine.config.snapshot_limit_bytes)"
         )
     total[0] += size

@@ -92,7 +92,7 @@ _ADDRESS = (
 )
 
 
-_TELL = "pass an object that tells of memory that is there"
+_TELL = "pass an object that describes existing memory"
 
 
 def check_memory(found: NumpyArray) -> NumpyArray:

@@ -132,7 +132,7 @@ class Device:
         if name not in _ALLOCATORS:
             raise AttributeError(f"'Device' object has no attribute {name!r}")
         return make_stand_in(
-            f"Device.{name}", "memory pools and allocators", "leave out what sets allocators"
+            f"Device.{name}", "memory pools and allocators", "leave out the allocator"
         )
 
     def __str__(self) -> str:

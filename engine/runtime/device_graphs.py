@@ -55,7 +55,7 @@ _goes_back: WeakSet[Any] = WeakSet()
 def check_recorded(tape: Any) -> None:
     """Raises LaunchError (E213) for a backward pass of such a tape."""
     if tape in bypassed and not recording.capturing.get():
-        raise fail("E213", "what the tape recorded was run by the device, without Python",
+        raise fail("E213", "the device ran the tape's launches without Python",
                    help="capture tape.backward, too, or set engine.config.device_graphs to False"
                    )  # fmt: skip
 

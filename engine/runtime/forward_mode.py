@@ -35,8 +35,8 @@ def _warn(gradients: Iterable[NonlinearGradient], so: str) -> None:
         log_warning(
             f"{start} at cotangents of one, but it is not linear in its cotangent, as far as can "
             f"be told: it {g.kink.what} at {at.file}:{at.line}. So {so}. Make it a sum of "
-            "cotangents, each times what does not depend on them, or use reverse mode. If it is "
-            f'linear all the same, this says so: warnings.filterwarnings("ignore", "{start}")',
+            "cotangents, each times a factor independent of them, or use reverse mode. If it is "
+            f'linear all the same, silence this with: warnings.filterwarnings("ignore", "{start}")',
             at=(at.file, at.line),
         )
         _warned.add((g.function, at))

@@ -57,8 +57,8 @@ class Guard:
         if written():
             if not self.told:
                 self.told = True
-                log_warning(f"memory of {self.who}, which is immutable, is written: what came of "
-                            "it may be of before or of after")  # fmt: skip
+                log_warning(f"memory of {self.who}, which is immutable, is written: results "
+                            "may come from values before or after the write")  # fmt: skip
             return False
         if self.lent is None:
             return True
@@ -114,7 +114,7 @@ def objection(a: array) -> tuple[str, str] | None:
             )
         return (
             f"memory that {who} shows, which takes it to be immutable",
-            "write to a copy, clone(a), or drop what to_jax gave and was made of it",
+            "write to a copy, clone(a), or delete the result of to_jax and everything made from it",
         )
     if not storage.writable:
         return "read-only memory", "pass a copy"

@@ -74,7 +74,7 @@ def infer(kernel: Kernel, args: Sequence[Any]) -> Types:
             raise fail(
                 "E202", f"kernel {kernel.key!r}: argument {name!r} expects {pattern} "
                 f"but got {'None' if value is None else got}",
-                help="pass a value whose type says what the kernel is to be compiled for",
+                help="pass a value whose type selects the instance of the kernel",
             )  # fmt: skip
         out.append(found)
     return tuple(out)

@@ -294,7 +294,7 @@ def _check_once(plan: Plan, a: Any) -> None:
             if indices is not None and np.unique(indices._host()).size < indices.size:
                 raise fail("E206", f"kernel {plan.kernel.key!r} changes an indexed array in a "
                            "struct in an array, which shows an element more than once",
-                           help="pass it as an argument of its own")  # fmt: skip
+                           help="pass it as a separate argument")  # fmt: skip
 
 
 def _shared(plan: Plan, meets: Sequence[str]) -> Exception:

@@ -224,7 +224,7 @@ def as_array(value: Any, kind: ArrayType) -> array | None:
         parts = np.asarray(value) if shares else np.from_dlpack(value)
     except (ValueError, TypeError, RuntimeError, BufferError, OverflowError) as e:
         raise Mismatch("E202", f"{shown_value(value)}: {e}",
-                       "pass an object that tells of memory that is there") from None  # fmt: skip
+                       "pass an object that describes existing memory") from None  # fmt: skip
     return _wrapped(check_memory(parts), kind)
 
 

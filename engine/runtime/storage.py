@@ -388,6 +388,6 @@ def allocate(nbytes: int, zero: bool, device: Device, pinned: bool = False) -> S
             owner, address = device.backend.allocate(device.ordinal, nbytes, zero)
     except MemoryError:
         raise fail(
-            "E209", f"out of memory: an array of {size_text(nbytes)} was asked for"
+            "E209", f"out of memory: an array of {size_text(nbytes)} was requested"
         ) from None
     return Storage(owner, address, nbytes, device)

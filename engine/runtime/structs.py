@@ -329,7 +329,8 @@ def _converted(value: Any, t: FieldType) -> Any:
         have = getattr(value, "_ir", None)
         if is_foreign(value):
             raise Mismatch("E202", f"a {type(value).__name__}",
-                           "make an array of it first: from_torch(t) and its like")  # fmt: skip
+                           "make an array of it first, with from_torch(t) or a similar "
+                           "function")  # fmt: skip
         if have is None:
             raise Mismatch("E202", shown_value(value))
         if have.element != t.element:

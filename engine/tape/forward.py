@@ -179,8 +179,8 @@ def push(records: Sequence[Record], seeds: Mapping[array, NumpyArray]) -> Twin:
             raise TapeError(
                 Diagnostic(
                     "E401", f"{record.name} on the tape has no forward derivative", record.site,
-                    help="functions given to record_func know the backward pass alone; "
-                    "write what they do as a kernel",
+                    help="functions given to record_func have only a backward pass; "
+                    "write their computation as a kernel",
                 )
             )  # fmt: skip
     prefetch([r for record in records for r in _requests(record)])

@@ -101,7 +101,7 @@ class _Look:
         """Whether a record's saved values that came from a changed array are to be told of.
 
         An array that the tape itself overwrites may be used for something else afterwards: if
-        all that is read is as it was then, the gradient is that of what ran, as it should be.
+        all values that it reads are unchanged, the gradient is right.
         """
         return number in self.flowing and (not origin.rewritten or self.mixed)
 
@@ -175,19 +175,20 @@ def _restored(record: Record, x: Restoration) -> str:
     by = x.by.site
     return (
         f"{record.argument(x.index)}{_at(record.site)}, which depends on it and was overwritten "
-        f"by {x.by.name!r}{_at(None if by is None else by.span)}, is restored to what it held then"
+        f"by {x.by.name!r}{_at(None if by is None else by.span)}, is restored to its earlier "
+        "content"
     )
 
 
 def _journaled(record: LaunchRecord) -> str:
     return (
         f"kernel {record.name!r}{_at(record.site)} overwrites values that depend on it and that "
-        "its adjoint reads as they were then"
+        "its adjoint reads in their earlier state"
     )
 
 
 def _text(records: Sequence[Record], origin: Origin, saved: str, mixed: bool) -> str:
-    result = "mixes both" if mixed else "is that of what ran"
+    result = "mixes both" if mixed else "belongs to the operations that ran"
     return (
         f"{origin.name}{_at(records[origin.position].site)} was changed outside of the tape since "
         f"it was recorded, but {saved}: the gradient {result}. Record the tape again after such a "

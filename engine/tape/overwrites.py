@@ -264,8 +264,8 @@ class Overwrites:
             self._listed = known
             raise TapeError(
                 Diagnostic(
-                    "E401", "the list of the tape's records was changed: what its operations "
-                    "overwrote is known by their places there", call_span(),
+                    "E401", "the list of the tape's records was changed, so that overwritten "
+                    "values can no longer be found", call_span(),
                     help="record on another tape, or `reset` this one and record again",
                 )
             )  # fmt: skip
@@ -294,7 +294,7 @@ class Overwrites:
             cost = size_text(sum(u.nbytes for _, u in uses))
             log_warning(
                 f"{_what(records[number], x)}: {cost} of saved values are restored for the "
-                "gradient of what ran; other engines (Warp) would give a wrong one here"
+                "gradient; other engines (Warp) would give a wrong one here"
             )
 
 
@@ -332,8 +332,8 @@ def _refused(records: Sequence[Record], number: int, x: Restoration) -> TapeErro
     by = f" at {x.by.site.span}" if x.by.site is not None else ""
     return TapeError(
         Diagnostic(
-            "E408", f"the gradient needs what {record.argument(x.index)} held, and {x.by.name!r} "
-            f"overwrote it later on the tape{by}", record.site,
+            "E408", f"the gradient needs the content of {record.argument(x.index)}, which "
+            f"{x.by.name!r} overwrote later on the tape{by}", record.site,
             help="give each operation an array of its own, or set "
             'engine.config.overwrites = "restore"',
         )

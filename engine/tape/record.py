@@ -68,7 +68,7 @@ class Record(ABC):
         """The E401 where what one of them held is not known any more."""
         return TapeError(
             Diagnostic(
-                "E401", f"what {self.argument(index)} held then is not known any more", self.site,
+                "E401", f"the content of {self.argument(index)} at that time is lost", self.site,
                 help="change that setting before the launch is recorded",
                 notes=(OFF if hold is None else hold.lost,),
             )

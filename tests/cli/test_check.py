@@ -335,7 +335,7 @@ def test_no_memory_for_anything(adtool: Any) -> None:
     adtool.script(GOOD)
     done = adtool("check", "--memory", "0", "script.py")
     assert done.returncode == 2
-    assert "at launch time are lost: copies of what launches read" in done.stderr
+    assert "at launch time are lost: copies of arrays that launches read" in done.stderr
     assert "help: allow more with --memory GIB" in done.stderr
 
 

@@ -448,7 +448,7 @@ def too_few(a: wp.array(dtype=float)):
         (stopping, "E110", "`without_adjoint`, which has no adjoint"),
         (counting, "E110", "no result with a derivative"),
         (by_arrays, "E110", "no argument with a derivative"),
-        (native_twice, "E110", "`cube`, which has no adjoint with a derivative of its own"),
+        (native_twice, "E110", "`cube`, which has no adjoint that can itself be differentiated"),
         (of_a_value, "E106", "is not a function"),
         (with_two, "E109", "takes one function"),
         (too_few, "E109", "takes 2 arguments"),

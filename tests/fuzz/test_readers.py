@@ -196,7 +196,7 @@ def test_fields_that_are_not_what_the_parameters_come_from(tmp_path: Path) -> No
     data["structs"][0]["fields"][0]["type"] = "array<float32,1>"
     reader = Reader("tapes", "run.adt", bytes, read_capture)
     path = with_tapes(tmp_path / "run.adt", "of_structs", json.dumps(data))
-    assert "its arguments are not what its parameters come from" in attempt(reader, path)
+    assert "its arguments do not match its parameters" in attempt(reader, path)
 
 
 @pytest.mark.parametrize("axes", ["0", "-1", "5"])

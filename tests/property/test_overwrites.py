@@ -1,4 +1,4 @@
-"""Random tapes that overwrite what they read: the gradient is that of what ran.
+"""Random tapes that overwrite what they read: the gradient belongs to the operations that ran.
 
 A program is a list of operations over parts of a few arrays: launches (in place and not, over
 some of the threads, through indices and structs), copies, fills, and writes that the tape does

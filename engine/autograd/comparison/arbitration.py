@@ -52,7 +52,7 @@ SPOILT = Judgement(
 # the step.
 CLOSER = 128.0
 OUTVOTED = Judgement(
-    "inconclusive", "only differences disagree: forward mode gives what the adjoint gives"
+    "inconclusive", "only differences disagree: forward mode agrees with the adjoint"
 )
 
 

@@ -94,6 +94,6 @@ def conclude(key: str, changed: Sequence[ChangedInput], restore_inputs: bool) ->
     if names:
         log_warning(
             f"function {key!r} changes its input{'s' if len(names) > 1 else ''} "
-            f"{', '.join(map(repr, names))}; what was there is put back "
-            "(restore_inputs=False leaves what one run makes of them)"
+            f"{', '.join(map(repr, names))}; the check restores it "
+            "(restore_inputs=False leaves the values of one run)"
         )

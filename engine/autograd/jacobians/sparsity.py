@@ -116,7 +116,7 @@ def _unique(keys: Ints) -> Ints:
 def _record(own: Evaluation) -> list[_Touched]:
     known = own.variants.accesses_ir()
     if known is None:
-        raise UnknownSparsity("a function with a gradient of its own takes arrays")
+        raise UnknownSparsity("a function with a custom gradient takes arrays")
     try:
         words = own.accesses(RECORD_BYTES)
     except EvaluationFailed as why:
@@ -152,7 +152,7 @@ def _no_messages_between_threads(touched: Sequence[_Touched]) -> None:
                 inside = at < len(writer)
                 by = writer[at[inside]]
                 if np.any((by != -1) & (by != s.threads[inside])):
-                    raise UnknownSparsity("threads read what other threads write")
+                    raise UnknownSparsity("threads read elements that other threads write")
 
 
 def _owner_of_each(writes: Sequence[_Touched]) -> Ints:

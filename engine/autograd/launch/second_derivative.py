@@ -34,7 +34,7 @@ def adjoint_kernel(variants: Variants, wrt: frozenset[str], journaled: frozenset
     made = variants.expanded_adjoint(wrt, journaled)
     if made.sites:
         raise NoSecondDerivative(
-            "it overwrites what its adjoint reads, and the adjoint reads copies"
+            "it overwrites values that its adjoint reads, and the adjoint reads copies of them"
         )
     if any(isinstance(s, _SAVED) for s in n.walk(made.fn.body)):
         raise NoSecondDerivative("its adjoint saves values of loops, which has no derivative")

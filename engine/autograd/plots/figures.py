@@ -90,7 +90,7 @@ def _check(jacobians: Any, kernel: Any, inputs: Any, colormap: Any) -> None:
 
     if not isinstance(jacobians, Mapping):
         raise fail("E202", "jacobians is a dictionary of matrices", f"got {jacobians!r:.80}",
-                   help="pass what `jacobian` or `jacobian_fd` returned")  # fmt: skip
+                   help="pass the result of `jacobian` or `jacobian_fd`")  # fmt: skip
     for key in jacobians:
         if not (isinstance(key, tuple) and len(key) == 2
                 and all(hasattr(k, "__index__") for k in key)):  # fmt: skip

@@ -23,7 +23,7 @@ from engine.tape.captured import BarredLaunch
 from engine.tape.records import FuncRecord, LaunchRecord, Record
 from engine.tape.tape import Tape
 
-PARTIAL = "only a part of its launches was asked for"
+PARTIAL = "only some of its launches were selected"
 
 
 class CheckInterrupted(KeyboardInterrupt):

@@ -146,7 +146,8 @@ class _Discovery:
             if was is None:
                 name = operation.plan.params[i].name
                 raise NotReplayable(
-                    f"what {name!r} of kernel {operation.record.name!r} held at its launch is lost"
+                    f"the content of {name!r} of kernel {operation.record.name!r} at its launch is "
+                    "lost"
                 )
             out += self._compare(part, was, operation)
         return out
@@ -163,7 +164,9 @@ class _Discovery:
                 was = hold.read(part.ptr, part.shape + info.inner, part.strides + info.steps,
                                 info.numpy)  # fmt: skip
             if was is None:
-                raise NotReplayable(f"what {operation.record.argument(i)} held then is lost")
+                raise NotReplayable(
+                    f"the content of {operation.record.argument(i)} at that time is lost"
+                )
             out += self._compare(part, was, operation)
         return out
 
@@ -238,7 +241,7 @@ class _Discovery:
             if was is not None:
                 out += self._compare(part, was, operation)
             elif not part.float or (_bits(have) == _UNKNOWN[have.itemsize]).any():
-                raise NotReplayable("what a copy on the tape copied is not known any more")
+                raise NotReplayable("the source of a copy on the tape no longer exists")
         return out
 
     def _changed_since(self) -> list[OutsideWrite]:
@@ -251,7 +254,7 @@ class _Discovery:
             part, parts = operation.parts[i], operation.record.values[i]._parts
             was = hold.read(part.ptr, parts.shape, parts.strides, parts.dtype)
             if was is None:
-                raise NotReplayable("what an array held at the backward pass is lost")
+                raise NotReplayable("the content of an array at the backward pass is lost")
             have = self.own.view(part)
             if self._loose is not None:
                 was = np.where(self._loose.view(part) != 0, have, was)

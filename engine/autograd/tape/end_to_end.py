@@ -43,7 +43,7 @@ NOISE = 32.0  # times what rounding is seen to change, which it may have changed
 LONG = 1000  # operations, beyond which runs of a tape are saved
 
 WRONG_LAUNCH = "a derivative of one of its launches is wrong"
-ALONE = "differences do not tell, and not every launch is known to be right"
+ALONE = "differences are inconclusive, and not every launch is verified"
 GIVEN = "an array that it reads holds NaN or Inf"
 UNREPEATABLE = "one of its launches gives other results each time it runs"
 AT_ODDS = "forward mode and differences disagree, and the latter agree with the adjoint"
@@ -93,7 +93,7 @@ def _checked(
 ) -> WholeResult:  # fmt: skip
     """The worst of some directions; the last ones make all leaves count alike."""
     if not evaluation.finite:
-        return WholeResult("inconclusive", reason="what the tape computes is not finite")
+        return WholeResult("inconclusive", reason="the tape computes values that are not finite")
     verdicts = {x.index: {p.verdict for p in x.pairs} for x in launches or ()}
     left = launches is None or any(p.by_whole for x in launches for p in x.pairs)
     found = WholeResult("skipped")

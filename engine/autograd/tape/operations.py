@@ -386,6 +386,6 @@ def operations_of(
             raise NotReplayable(f"kernel {r.name!r} cannot be run: {r.why}", r.site)
         else:
             raise NotReplayable(
-                f"what `{r.name}`, given to Tape.record_func, computes is not known", r.site
+                f"`{r.name}`, given to Tape.record_func, has no known forward computation", r.site
             )
     return out

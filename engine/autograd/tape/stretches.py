@@ -91,8 +91,8 @@ class ReplayedStretch(Operation):
             allowed = _NEAR * largest(np.nan_to_num(x))
             if not np.all((np.abs(x - y) <= allowed) | (x == y) | (np.isnan(x) & np.isnan(y))):
                 raise NotReplayable(
-                    f"{self.record.name!r} computes something else than when it was recorded: it "
-                    "depends on what is not among its inputs, and has changed", self.record.site,
+                    f"{self.record.name!r} computes other values than when it was recorded: it "
+                    "depends on values outside of its inputs, which have changed", self.record.site,
                 )  # fmt: skip
         return True
 

@@ -28,7 +28,7 @@ BEND = 2.0**-10
 NEAR = 0.3  # of the rate that a wrong derivative has
 
 WRONG = "it shrinks as with a wrong derivative, or at a kink"
-NEITHER = "the rate is that of neither a right nor a wrong derivative"
+NEITHER = "the rate fits neither a right nor a wrong derivative"
 EXACT = "nothing is left but rounding"
 
 
@@ -96,7 +96,7 @@ def of_whole(tape: RecordedTape, order: int, directions: int, seed: int) -> tupl
             rng = default_rng([0x7A71, seed])
             evaluation = TapeEvaluation(replayed, rng)
             if not evaluation.finite:
-                raise NotReplayable("what the tape computes is not finite")
+                raise NotReplayable("the tape computes values that are not finite")
             return tuple(_of_whole(evaluation, order, k, rng) for k in range(directions))
     except (NotReplayable, EvaluationFailed) as why:
         return (Remainders(-1, "", order, 0, "skipped", reason=str(why)),)

@@ -63,7 +63,7 @@ class _Lender:
 
         source = Path(__file__).parent / "native" / "lend.cpp"
         try:
-            self._library = load(source, _NAME, "what lends memory to launches")
+            self._library = load(source, _NAME, "the code that lends memory to launches")
             return FORM((_NAME, self._library))
         except (CompilerError, OSError, AttributeError) as e:
             log_warning(f"launches with arrays that are not contiguous take longer: {e}")

@@ -46,7 +46,7 @@ def load(
 
     found = in_cache(find)
     if found is None:
-        raise OSError("what was compiled cannot be loaded")
+        raise OSError("the compiled library cannot be loaded")
     return found
 
 

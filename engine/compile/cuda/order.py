@@ -20,7 +20,7 @@ from engine.diagnostics import Diagnostic, LaunchError
 from engine.lang.types import is_float, scalar_of
 from engine.logger import log_info
 
-_USES = "one thread uses what another one writes"
+_USES = "one thread uses a value that another one writes"
 
 
 def check_order(
@@ -79,7 +79,7 @@ def restless(
     but: arrays whose sums have an order anyway.
     """
     if threads is None:
-        return Restless("nothing is known of its threads")
+        return Restless("the accesses of its threads are unknown")
     key = ("restless", dim, threads.apart(args), won, but)
     if key not in threads.alike:
         if len(threads.alike) >= 256:

@@ -61,8 +61,8 @@ def _row(
         return root.place
     index = _parameter(cx, root)
     if index is None:
-        _refuse(cx, node, f"{what} would refer to an array that a function got: which argument of "
-                "the kernel that is, is not known there")  # fmt: skip
+        _refuse(cx, node, f"{what} would refer to an array that is a parameter of a function, "
+                "where the argument of the kernel is unknown")  # fmt: skip
         return None
     number = cx.named_rows.setdefault((where.place.array.name, index), len(cx.named_rows))
     table = cx.table(ARGUMENTS)

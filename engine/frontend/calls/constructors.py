@@ -90,7 +90,7 @@ def lower_constructor(cx: Context, node: ast.Call, t: ValueType) -> Operand:
             "E104",
             node,
             f"this is no {type_name(t)}",
-            "leave out what the type says already: its size and its dtype",
+            "leave out the size and the dtype, which the type already has",
         )
     for word in node.keywords:
         if word.arg in facts:

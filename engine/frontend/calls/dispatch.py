@@ -350,7 +350,7 @@ def _argument(cx: Context, node: ast.expr) -> Value | View | Bad:
 
 def _no_overload(cx: Context, node: ast.Call, name: str, given: Sequence[Value | View]) -> Operand:
     kinds = [parts[0] for v in given if (parts := decompose(v)) is not None]
-    help_text = "an array stands here where no overload takes one: index it, as in a[i]"
+    help_text = "no overload takes an array here: index it, as in a[i]"
     return cx.error("E104", node, f"`{name}` does not take ({type_names(kinds)})", help_text)
 
 

@@ -147,7 +147,7 @@ def _wrong_call(fn: Function, given: Arguments) -> tuple[str, str] | None:
             return "writes memory, so `grad` cannot call it", "return the values instead"
         adjoint = f.grad if twice and f.grad is not None and f.grad.native is not None else f
         if adjoint.native is not None and adjoint.grad is None and any(map(is_float, f.results)):
-            what = "adjoint with a derivative of its own" if twice else "adjoint"
+            what = "adjoint that can itself be differentiated" if twice else "adjoint"
             return (
                 f"depends on the native function `{f.name}`, which has no {what}",
                 f"write `{f.name}` in the kernel language, or give it a `@func_grad`"

@@ -79,7 +79,7 @@ def may_refer(
     arrays = {a for a in atoms if isinstance(a.type, ArrayType)}
     for place, kind in references:
         if any(s.static for s in slots(kind)):
-            cx.error("E104", place.node, "what holds arrays cannot be passed by reference",
+            cx.error("E104", place.node, "a value that holds arrays cannot be passed by reference",
                      "pass the numbers and the arrays by themselves")  # fmt: skip
             return False
         if not _is_place(cx, place):

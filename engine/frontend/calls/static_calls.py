@@ -57,7 +57,7 @@ def lower_static(cx: Context, node: ast.Call) -> Operand:
         return cx.error(
             "E107",
             found.node,
-            "the static expression gives a value that is known at run time only",
+            "the static expression gives a value that is known only at run time",
             "of such values, static expressions know the length: `len(v)`",
         )
     return _operand(cx, found, value)

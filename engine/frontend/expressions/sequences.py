@@ -122,7 +122,7 @@ def _not_unpacked(cx: Context, node: ast.Starred, got: Operand) -> None:
         what = f"this is {type_name(got.type)}"
     else:
         array = isinstance(got, (Value, View))
-        what = "the length of an array is not known" if array else "this is none of them"
+        what = "the length of an array is not known" if array else "this value is none of them"
     cx.error(
         "E104",
         node,

@@ -120,7 +120,7 @@ def lower_replay(
             parsed,
             None,
             f"the replay `{fn.name}` writes memory, but the backward pass changes gradients only",
-            f"read what `{primal.name}` left in memory, and return it",
+            f"read the result of `{primal.name}` from memory, and return it",
         )
     if _results(fn) != _results(primal):
         _mismatch(

@@ -195,17 +195,17 @@ class Instances:
             raise KernelError(
                 Diagnostic(
                     "E112",
-                    f"`{function.name}` queries geometry, and has a gradient or replay of its "
-                    "own: this is not supported",
+                    f"`{function.name}` queries geometry and has a custom gradient or replay: "
+                    "this is not supported",
                     primal.span,
-                    "query in another function, and pass on what was found",
+                    "query in another function, and pass the results to this one",
                 )
             )
         if own is not None and self._parsed[function].references:
             raise KernelError(
                 Diagnostic(
                     "E110",
-                    f"`{function.name}` takes a reference, and has a gradient or replay of its own",
+                    f"`{function.name}` takes a reference and has a custom gradient or replay",
                     primal.span,
                     "return the value instead",
                 )

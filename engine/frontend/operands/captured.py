@@ -86,7 +86,7 @@ def describe(obj: object) -> tuple[str, str]:
     if isinstance(obj, (list, tuple, set, frozenset, dict)):
         return f"a {kind}", "pass its numbers as an array parameter, or use a vector"
     if isinstance(obj, str):
-        return "a string", "use an integer that stands for it"
+        return "a string", "use an integer in its place"
     if obj is None:
         return "None", "give it a number before the kernel is launched first"
     return (

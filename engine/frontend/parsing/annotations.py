@@ -114,7 +114,10 @@ def parameter_types(
             out[name] = None
             if kernel:
                 own = name == "self" and arg is source.tree.args.args[0]
-                what = "a kernel cannot be a method: move it out of the class, pass what it needs"
+                what = (
+                    "a kernel cannot be a method: move it out of the class, and pass the values "
+                    "that it needs"
+                )
                 advice = what if own else help_text(scope.api)
                 report.add("E103", arg, f"parameter `{name}` has no annotation", advice)
             continue

@@ -63,9 +63,9 @@ COMPARISONS: dict[str, tuple[str, str]] = {
 
 # Constants that are not numbers.
 CONSTANTS: dict[str, tuple[str, str]] = {
-    "str": ("a string", "remove it, or choose an integer that stands for it"),
+    "str": ("a string", "remove it, or use an integer in its place"),
     "bytes": ("a bytes literal", "remove it, or use an array of `uint8`"),
     "complex": ("a complex number", "use a `vec2` for the real and the imaginary part"),
-    "NoneType": ("`None`", "use a number that stands for it, or a separate flag"),
+    "NoneType": ("`None`", "use a number in its place, or a separate flag"),
     "ellipsis": ("`...`", "write the statements, or `pass`"),
 }

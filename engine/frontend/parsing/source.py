@@ -96,7 +96,7 @@ def too_deep(source: Source) -> KernelError:
     return KernelError(
         Diagnostic(
             "E101",
-            f"this {what} has too many parts inside each other",
+            f"this {what} is nested too deeply",
             source.header() if worst is None else _first_line(source, worst),
             "split the expression: give parts of it names, sum in a loop, or move branches "
             "of a long `if` / `elif` into functions",
@@ -215,7 +215,7 @@ def source_of(func: Callable[..., Any], text: FunctionText | None = None) -> Sou
         raise fail(where, f"the source text of `{name}` is not available", _NO_TEXT)
     lines = text.lines
     if lines is None or start >= len(lines):
-        raise fail(where, f"the text at this place is not that of `{name}`", _OTHER_TEXT)
+        raise fail(where, f"the text at this place is not the source of `{name}`", _OTHER_TEXT)
     block, body = _block(lines[start:]) or _block_by_tokens(lines[start:], where, name)
     tree = body[0] if body else None
     if name == "<lambda>":
@@ -227,7 +227,7 @@ def source_of(func: Callable[..., Any], text: FunctionText | None = None) -> Sou
             Diagnostic("E101", "`async def` is not supported", where, "write a plain `def`")
         )
     if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name:
-        raise fail(where, f"the text at this place is not that of `{name}`", _OTHER_TEXT)
+        raise fail(where, f"the text at this place is not the source of `{name}`", _OTHER_TEXT)
     first = 2 if block[0][:1] in (" ", "\t") else 1
     return Source(
         code.co_filename, tree, tuple(s.rstrip("\n") for s in block), start + 1 - first, first

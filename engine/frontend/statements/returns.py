@@ -293,7 +293,7 @@ def _disagreement(have: Kind, before: Kind, line: int) -> tuple[str, str]:
             f"{type_name(have)} returned here, but {type_name(before)} on line {line}",
             "convert one of them, so that all results have one type",
         )
-    choose_later = "return what tells them apart, and choose the array in the caller"
+    choose_later = "return an integer that selects the array, and select it in the caller"
     if isinstance(have, StructKind):
         what = f"this {have.type} refers to other arrays than the one returned on line {line}"
     else:
@@ -357,7 +357,7 @@ def check_annotation(cx: Context, results: Sequence[Kind]) -> None:
             node,
             f"{len(results)} value{'s' if len(results) != 1 else ''} returned, the annotation "
             f"says {len(want)}",
-            "return what the annotation says, or remove it",
+            "return the type of the annotation, or remove the annotation",
         )
         return
     for kind, t in zip(results, want, strict=True):
@@ -366,7 +366,7 @@ def check_annotation(cx: Context, results: Sequence[Kind]) -> None:
                 "E104",
                 node,
                 f"the annotation of the result says {type_name(t)}, but this is {type_name(kind)}",
-                "return what the annotation says, or remove it",
+                "return the type of the annotation, or remove the annotation",
             )
 
 

@@ -82,7 +82,7 @@ def _side_by_side(cx: Context, node: ast.Call) -> list[Operand] | Bad | None:
     strict = [w for w in node.keywords if w.arg == "strict"]
     says = cx.value(strict[0].value) if strict else literal(False)
     if len(strict) != len(node.keywords) or isinstance(says, Bad) or number(says) is None:
-        return cx.error("E109", node, "`zip` takes what has items, and a constant `strict`",
+        return cx.error("E109", node, "`zip` takes sequences, and a constant `strict`",
                         "write `zip(a, b)`")  # fmt: skip
     every = [items_to_loop_over(cx, a) for a in node.args]
     rows = [items for items in every if isinstance(items, list)]

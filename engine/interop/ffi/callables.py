@@ -105,7 +105,7 @@ def jax_callable(
 def clear_jax_callable_graph_cache(callable: JaxCallable | None = None) -> None:
     """Forgets graphs captured for one `jax_callable`, or for all; there are none on the CPU."""
     if callable is not None and not isinstance(callable, JaxCallable):
-        raise fail("E202", f"clear_jax_callable_graph_cache takes what jax_callable made, got "
+        raise fail("E202", f"clear_jax_callable_graph_cache takes a result of jax_callable, got "
                    f"{callable!r:.80}")  # fmt: skip
 
 

@@ -207,7 +207,7 @@ def output_slots(s: Signature, dims: Any, *defaults: Shape | None) -> list[Slot]
         own = dims
         if isinstance(dims, dict):
             if name not in dims:
-                raise s.fail("E203", f"output_dims says nothing of output {name!r}")
+                raise s.fail("E203", f"output_dims has no entry for output {name!r}")
             own = dims[name]
         if own is None and known:
             own = next((d for d in known if len(d) == kind.ndim), known[0])

@@ -110,7 +110,7 @@ class Backward(Formula):
             often = {1: "once", 2: "twice"}.get(whole, f"{whole} times")
             raise TapeError(
                 Diagnostic("E401", f"the operator of kernel {key!r} can be differentiated {often}, "
-                           "and a further derivative is asked for", call_span(),
+                           "and a further derivative was requested", call_span(),
                            f"make it with `torch_kernel(..., order={whole + 1})`")
             )  # fmt: skip
 

@@ -351,7 +351,8 @@ def _check_gradient(name: str, matrix: array | None) -> None:
             f"{name}: no gradient can flow through the solution, since the LinearOperator does not "
             "tell its transpose", "pass a dense matrix, or b and x without gradients", "E110",
         )  # fmt: skip
-    log_warning(f"{name}: gradients flow to b, and not to what the LinearOperator's matvec reads")
+    log_warning(f"{name}: gradients flow to b, and not to arrays that the LinearOperator's matvec "
+                "reads")  # fmt: skip
 
 
 def _record(

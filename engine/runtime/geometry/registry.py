@@ -81,7 +81,7 @@ def tables(kernel: str, wanted: Sequence[Argument], values: Iterable[Any]) -> li
     for number in named:
         if number in _gone:
             raise fail(
-                "E212", f"kernel {kernel!r}: the {_gone[number]} that it is to query is gone",
+                "E212", f"kernel {kernel!r}: the {_gone[number]} that it queries no longer exists",
                 f"its id is {number}",
                 help="keep the object in a variable as long as launches use its id",
             )  # fmt: skip

@@ -127,7 +127,7 @@ MEET = {
 @pytest.mark.parametrize("name", MEET)
 def test_threads_that_use_what_others_write_are_refused(gpu: str, name: str) -> None:
     kernel, parts, at = MEET[name]
-    with pytest.raises(LaunchError, match="one thread uses what another one writes"):
+    with pytest.raises(LaunchError, match="one thread uses a value that another one writes"):
         gradient(gpu, kernel, dim_of(kernel), parts, at)
 
 
@@ -236,7 +236,7 @@ def test_what_is_not_known_beside_what_is(gpu: str) -> None:
     """An index of which nothing is known is that of a permutation, which others may well meet."""
     x, y, at = np.linspace(0.5, 1.0, N), np.zeros(N + 1), np.array([2, 0, 1], np.int32)
     for kernel, args in ((scattered_beside, (at, x, y)), (computed_beside, (x, y))):
-        with pytest.raises(LaunchError, match="one thread uses what another one writes"):
+        with pytest.raises(LaunchError, match="one thread uses a value that another one writes"):
             pulled(gpu, kernel, *args)
     found = [pulled(d, scattered, at, x, y) for d in (gpu, "cpu")]
     np.testing.assert_allclose(*found, rtol=1e-12)

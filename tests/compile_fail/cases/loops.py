@@ -32,7 +32,7 @@ def kernel(a: wp.array(dtype=float), n: int, x: float):
         #       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E109 has items of lengths 2, 1
         a[i] = v
     for i, v in zip((1, 2), (x,), longest=True):
-        #       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E109 `zip` takes what has items
+        #       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E109 `zip` takes sequences
         a[i] = v
     for i, v in reversed(enumerate((x, x))):
         #       ^^^^^^^^^^^^^^^^^^^^^^^^^^^ E101 a loop over anything but `range(...)`

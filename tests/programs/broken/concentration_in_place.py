@@ -21,6 +21,6 @@ plate = wp.array(np.ones((4, 2)), dtype=wp.float64, requires_grad=True)
 with wp.Tape() as tape:
     wp.launch(dilute, dim=3, inputs=[volume, plate])
 tape.backward(grads={plate: wp.ones_like(plate)})
-# The CPU runs its threads in order, so that the gradient is that of what ran.
+# The CPU runs its threads in order, so that the gradient belongs to the operations that ran.
 np.testing.assert_allclose(volume.grad.numpy(), -1.0 / (volumes.prod() * volumes), rtol=1e-12)
 print(volume.grad.numpy())

@@ -49,7 +49,7 @@ def test_an_operation_is_named_as_the_source_has_it(session: Any, launch: Any, p
 
 
 def test_a_part_leaves_the_whole_unchecked(session: Any, launch: Any, pair: Any) -> None:
-    whole = WholeResult("skipped", reason="only a part of its launches was asked for")
+    whole = WholeResult("skipped", reason="only some of its launches were selected")
     tape = TapeResult(0, (launch(0, pair()),), (), whole)
     made = session(tape, options=CheckOptions(kernels=("spring*",)))
     (found,) = findings("G012", made)

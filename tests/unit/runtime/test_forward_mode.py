@@ -186,11 +186,11 @@ BENT = {
     "compares it": "if adj_ret > 0.0:  # HERE\n    wp.adjoint[x] += 2.0 * x * adj_ret",
     "takes 'clamp' of it": "wp.adjoint[x] += 2.0 * x * wp.clamp(adj_ret, -1.0, 1.0)  # HERE",
     "multiplies two that depend on it": "wp.adjoint[x] += 2.0 * x * adj_ret * adj_ret  # HERE",
-    "gives something that does not depend on it": "wp.adjoint[x] += 2.0 * x  # HERE",
-    "adds something to it": "wp.adjoint[x] += x * (adj_ret + 1.0)  # HERE",
+    "returns a value that does not depend on it": "wp.adjoint[x] += 2.0 * x  # HERE",
+    "adds a value to it": "wp.adjoint[x] += x * (adj_ret + 1.0)  # HERE",
     "makes an integer of it": "wp.adjoint[x] += 0.5 * x * float(int(adj_ret * 4.0))  # HERE",
-    "adds something": "n = int(x * 0.0) + 1\nwp.adjoint[x] += x * adj_ret + x * float(n)  # HERE",
-    "gives something": "for k in range(2):  # HERE\n    wp.adjoint[x] += 2.0 * x * float(k)",
+    "adds a value": "n = int(x * 0.0) + 1\nwp.adjoint[x] += x * adj_ret + x * float(n)  # HERE",
+    "returns a value": "for k in range(2):  # HERE\n    wp.adjoint[x] += 2.0 * x * float(k)",
     "hands it to the native function": "wp.adjoint[x] += x * native(adj_ret)  # HERE",
 }
 

@@ -185,7 +185,7 @@ def test_present_watches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_restored_value_that_is_the_changed_array() -> None:
-    """All that is read of x is restored: the gradient is that of what ran."""
+    """All that is read of x is restored: the gradient belongs to the operations that ran."""
     x, y, z = floats(1, 2, 3), floats(0, 0, 0), floats(0, 0, 0)
     with wp.Tape() as tape:
         wp.launch(cube, 3, [x], [y])
@@ -238,7 +238,7 @@ def test_a_gradient_that_is_all_of_what_ran_is_told_as_such() -> None:
         wp.launch(cube, 3, [y], [z])
         y.zero_()
     x.fill_(3.0)
-    with pytest.warns(UserWarning, match="the gradient is that of what ran"):
+    with pytest.warns(UserWarning, match="the gradient belongs to the operations that ran"):
         tape.backward(grads=seeded(z))
     assert x.grad.list() == [3, 12, 27]
 

@@ -139,7 +139,7 @@ def test_a_known_wrong_gradient_that_gets_worse(adjoint: float, error: float, fi
 
 
 def test_a_part_says_nothing_of_the_rest() -> None:
-    skipped = EndToEnd(0, "skipped", None, "only a part of its launches was asked for")
+    skipped = EndToEnd(0, "skipped", None, "only some of its launches were selected")
     for partial in (False, True):
         given = of(sized(), end_to_end=(skipped,), partial=partial)
         assert [e.tape for e in entries(given)] == [False] + [True] * (not partial)
