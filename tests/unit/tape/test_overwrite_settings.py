@@ -79,7 +79,7 @@ def test_error_comes_before_anything_is_changed(monkeypatch: Any) -> None:
     monkeypatch.setattr(config, "overwrites", "error")
     tape, x, y = overwritten(then=lambda x: x.fill_(7.0))
     y.grad.fill_(5.0)
-    with pytest.raises(TapeError, match="'fill_' overwrote it later") as caught:
+    with pytest.raises(TapeError, match="which 'fill_' overwrote later") as caught:
         tape.backward(grads=seeded(y))
     (problem,) = caught.value.diagnostics
     assert (
