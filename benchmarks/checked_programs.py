@@ -78,7 +78,7 @@ def page(rows: list[Measured]) -> str:
     out = [
         "# Checks of whole programs", "", f"{machine}.", "",
         "Measured by `python -m benchmarks.checked_programs`: medians of three runs of whole "
-        "processes, in turn, with kernels compiled before.", "",
+        "processes, which take turns, with kernels already compiled.", "",
         "| program | launches on tapes | alone | `adtool check --alias warp` | ratio | verdict |",
         "|---|---|---|---|---|---|",
         *(

@@ -159,8 +159,8 @@ def page(rows: list[tuple[str, tuple[float, ...]]], machine: dict[str, Any], rou
         f"Measured by `python -m benchmarks.compile_sizes`: medians of {rounds} fresh processes "
         "with an empty kernel cache. *Forward* is the first launch; *adjoint* is a launch on a "
         "tape and its backward pass after that; *CPU* is user and system time of both, compilers "
-        f"included. Together, by the clock, {verdict}. Processes that wanted to run, for each "
-        f"core, in the last five minutes: {load:.1f}.",
+        f"included. *Together* is by the clock: {verdict}. Load for each core in the last five "
+        f"minutes: {load:.1f}.",
         table(["kernel", "forward", "adjoint", "together", "CPU"], shown),
     ]
     return "\n\n".join(parts) + "\n"

@@ -77,10 +77,10 @@ def page(rows: list[tuple[Case, dict[str, Any]]], cores: int) -> str:
     machine = ", ".join(f"{k}: {v}" for k, v in describe().items())
     out = [
         "# Launches on several cores", "", f"{machine}.", "",
-        f"Measured by `python -m benchmarks.cores`: medians of one thread and of {cores}, which "
-        "take turns in one process. *Machine* is how much more arithmetic as many processes that "
-        "share nothing did at once than one alone, measured between the rounds of the row. "
-        "Results are the same bit for bit.", "",
+        f"Measured by `python -m benchmarks.cores`: medians of one thread and of {cores} "
+        "threads, which take turns in one process. *Machine* is the speed-up of the machine "
+        "itself: the arithmetic of as many independent processes at once, relative to one "
+        "process, measured between the rounds of the row. Results are the same bit for bit.", "",
         f"| what | size | pass | work | 1 thread | {cores} threads | times faster | machine |",
         "|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip

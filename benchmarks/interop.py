@@ -27,12 +27,12 @@ from benchmarks.table import ratio, seconds, table
 HERE = Path(__file__).resolve().parent
 LIMIT = 20e-6  # seconds that a conversion may take
 PAIRS = 3  # of processes, for short calls
-HOW = f"""Measured by `python -m benchmarks.interop`. Each of `engine` and Warp lives in a process
-of its own; both make the same data and take turns, round by round, with the order alternating;
-short calls are asked of {PAIRS} pairs of processes, both of a pair on the same core, after a round
-in each that is not counted: Python itself makes code faster while it runs the first times. Figures
-are medians; a ratio below 1 means that `engine` is faster. Conversions are of {CONVERSIONS:,}
-float32 elements, the same object again and again; nothing is copied there."""
+HOW = f"""Measured by `python -m benchmarks.interop`. `engine` and Warp run in separate
+processes. Both make the same data and take turns, round by round, with alternating order. Short
+calls run in {PAIRS} pairs of processes, both of a pair on the same core. The first round in each
+process is not counted, because Python speeds up code during its first runs. Figures are medians. A
+ratio below 1 means that `engine` is faster. Conversions are of {CONVERSIONS:,} float32 elements, of
+the same object each time, and copy nothing."""
 
 
 def measure(case: Case, size: int, rounds: int, repeat: int) -> dict[str, Any]:

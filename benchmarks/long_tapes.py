@@ -88,10 +88,11 @@ def page(rows: list[Measured]) -> str:
     out = [
         "# Checks of long tapes", "", f"{machine}.", "",
         "Measured by `python -m benchmarks.long_tapes`: `adtool check` of a roll-out of 64 "
-        "particles with one launch and one set of controls a step, as a whole (capture, checks of "
-        "launches, end to end, report), in a process of its own. *Memory* is the peak of the "
-        "larger one of its two processes. *Load* is how many processes wanted a core meanwhile: "
-        "where these were more than there are cores, processor time says more than the clock.", "",
+        "particles, with one launch and one set of controls a step. The time covers the whole "
+        "check (capture, checks of launches, end to end, report), in its own process. *Memory* is "
+        "the peak of the larger one of its two processes. *Load* is the number of processes that "
+        "wanted a core meanwhile. If it is larger than the number of cores, read the processor "
+        "time rather than the time by the clock.", "",
         "| launches | arrays | script alone | check | processor time | of it each launch | load "
         "| memory | pairs | as a whole |",
         "|---|---|---|---|---|---|---|---|---|---|",

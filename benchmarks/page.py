@@ -8,24 +8,24 @@ from benchmarks.table import ratio, seconds, table, times
 from benchmarks.targets import HAND, OURS
 from benchmarks.verdicts import different, missed, parts_behind
 
-HOW = """Measured by `python -m benchmarks`. Each framework lives in a process of its own with its
-own kernel cache; all make the same data and take turns, round by round, with the order alternating,
-after a call that is not counted. Figures are medians; *±* is half the distance of the quartiles.
-Beside a peer's time stands how many times as long as the engine's it is: above 1 the engine is
-faster. [How to run it, and how to read it](README.md)."""
+HOW = """Measured by `python -m benchmarks`. Each framework runs in its own process with its own
+kernel cache. All make the same data and take turns, round by round, with alternating order, after a
+call that is not counted. Figures are medians; *±* is half the distance between the quartiles. The
+number beside the time of a peer is that time divided by the time of the engine: above 1, the engine
+is faster. See [how to run and read the benchmarks](README.md)."""
 GROUPS = {
-    "launches": ("Small launches", "Backward is `Tape.backward` alone unless the pass says more."),
+    "launches": ("Small launches", "Backward is only `Tape.backward`, unless the pass names more."),
     "kernels": (
         "Kernels",
-        "Backward is `Tape.backward` alone for one recorded launch, seeded. *Copy* is which part "
-        "of the bandwidth of copies by all cores, measured between the rounds of the same row, the "
-        "pass moves what it must at least read and write with.",
+        "Backward is only `Tape.backward` for one recorded launch, with a seed. *Copy* compares "
+        "the bandwidth of the pass, for the data that it must at least read and write, with the "
+        "bandwidth of copies by all cores, measured between the rounds of the same row.",
     ),
     "checks": ("Checks", ""),
     "starts": (
         "Starts",
-        "Fresh processes that take turns, with an empty kernel cache (cold) and with the one that "
-        "this left (warm). PyTorch compiles nothing.",
+        "Fresh processes take turns, with an empty kernel cache (cold) and then with the cache "
+        "that this run left (warm). PyTorch compiles nothing.",
     ),
 }
 MARKS = {True: "met", False: "**missed**", None: "not measured"}
@@ -125,8 +125,8 @@ def _curves(result: dict[str, Any]) -> list[str]:
                 last = f"{grown:.2f}" if grown is not None else ""
                 lines.append([curve["title"], name, who, each, last])
     parts.append(
-        "Time of one element, or of one launch, by how many there are. *Growth* is what one costs "
-        "at the largest size beside a tenth of it: 1 is linear."
+        "Time for one element, or one launch, by their number. *Growth* is the time for one at the "
+        "largest size, divided by the time for one at a tenth of that size: 1 is linear."
     )
     return [*parts, table(["what", "pass", "who", "each", "growth"], lines)]
 
@@ -140,7 +140,7 @@ def _startup(result: dict[str, Any]) -> list[str]:
     ]  # fmt: skip
     return [
         "## Start-up",
-        "Whole processes, from start to end, with byte code in place; the commands take turns. "
+        "Whole processes, from start to end, with existing byte code. The commands take turns. "
         "*CPU* is user and system time. `import engine` loads neither matplotlib, graphviz, "
         "rich's tables, cupy, torch nor jax (checked in the same run).",
         table(["command", "time", "CPU", "CPU beyond `import numpy`"], rows),
@@ -152,7 +152,7 @@ def markdown(result: dict[str, Any]) -> str:
     machine = result["machine"]
     absent = [f"{n}: {why}" for n, why in result.get("missing", {}).items()]
     parts = [
-        "# Measured beside its peers",
+        "# Speed of the engine and other frameworks",
         ", ".join(f"{key}: {value}" for key, value in machine.items()) + ".",
         HOW,
         summary(result),
@@ -177,8 +177,8 @@ def markdown(result: dict[str, Any]) -> str:
         ]  # fmt: skip
         parts += [
             "## Checks of large launches",
-            "What only `engine` can do at this size, each in a process of its own. The memory is "
-            "the most that the whole process took, Python and NumPy included.",
+            "Only `engine` can check launches of this size. Each runs in its own process. *Memory* "
+            "is the peak of the whole process, Python and NumPy included.",
             table(["what", "size", "engine", "memory", "the peer"], rows),
         ]
     if result.get("curves"):
@@ -191,8 +191,8 @@ def markdown(result: dict[str, Any]) -> str:
     if lines:
         parts += [
             "## Parts of rows in which a peer is faster",
-            "What comes before a first launch is not in these times, and each framework leaves "
-            "something else to it. The whole scripts are judged, in the rows above them.",
+            "These times do not include the work before a first launch, and each framework does "
+            "other work there. So the targets are for the whole scripts, in the rows above.",
             "\n".join(f"- {m}" for m in lines),
         ]
     gaps = different(result)

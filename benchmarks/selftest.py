@@ -162,17 +162,18 @@ def markdown(
     total = ["all", *_cells(score("", shared)), *_cells(score("", theirs))]
     mutations = [[r[0], r[1], r[3]] for r in rows(lambda o: o.mutation)]
     every = score("", ours)
-    return f"""# Who checks the checker
+    return f"""# How well adtool and Warp find wrong gradients
 
-Measured by `python -m benchmarks.selftest`: the corpus of `adtool selftest`, and the same kernels
-under `warp.autograd.gradcheck` of {peer} at its default settings. The tables have the
-{len(small)} kernels whose arrays have at most {LARGEST} elements, because the peer's cost grows
-with inputs times outputs. Here the adjoint's code is spoiled; the peer's cannot be from outside, so
-its gradients are, after its backward pass, by the same factors or in one element. An alarm of the
-peer on a right kernel may be right: its own gradient of some of them is wrong.
+`python -m benchmarks.selftest` measures this: the corpus of `adtool selftest` under adtool, and the
+same kernels under `warp.autograd.gradcheck` of {peer} at its default settings. The tables
+cover the {len(small)} kernels whose arrays have at most {LARGEST} elements, because the cost of
+Warp's check grows with inputs times outputs. For adtool, the benchmark changes the code of the
+adjoint. It cannot change the adjoints of Warp from outside, so it changes Warp's gradients after
+the backward pass, by the same factors or in one element. An alarm of Warp on a right kernel may be
+justified, because Warp's own gradient of some kernels is wrong.
 
 On all {every.right} kernels, `adtool` caught {every.caught} of {every.mutants} wrong gradients,
-with {every.alarms} false alarms, in {times[0]:.0f} s; the peer took {times[1]:.0f} s for its part.
+with {every.alarms} false alarms, in {times[0]:.0f} s. Warp took {times[1]:.0f} s for its part.
 
 {table(alarms, [*kinds, total])}
 

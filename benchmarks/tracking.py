@@ -209,18 +209,19 @@ def page(rounds: int, quick: bool = False) -> str:
 {machine}.
 
 Measured by `python -m benchmarks.tracking`: medians of {rounds} rounds ({3 * rounds} for the last
-two tables), in which the ways to run a program take turns in one process. The machine is shared
-and noisy: times of two runs of this page differ by more than a half, ratios by less.
+two tables). In each round, the variants of a program take turns in one process. The machine is
+shared and noisy: times of two runs of this page differ by more than a half, ratios by less.
 
 ## `adtool check`: overwritten arrays, broken paths, stale gradients
 
-What `engine.capturing(watcher=engine.autograd.Witness())` adds to a program that records launches
-(forward) and runs backward: the first time of each sum, and the second. *Capture* copies what
-launches read, for the checks of launches; *witness* is that and all that is found out between
-launches. Ratios are of the program with the witness to the program alone; at most 3 is the target.
-Where launches are tiny, what is measured is Python, and linear in the launches. Where a value is
-lost, the adjoint of its launch runs twice more, once for each kernel and place: in a program of few
-and large launches that is most of what the backward pass takes.
+These tables show the cost that `engine.capturing(watcher=engine.autograd.Witness())` adds to a
+program that records launches (forward) and runs backward. In each sum, the first time is forward
+and the second backward. *Capture* copies arrays that launches read, for the checks of launches.
+*Witness* also looks for faults between launches. Ratios compare the program with the witness to the
+program alone; the target is at most 3. With tiny launches, the table measures Python, and the cost
+is linear in the number of launches. If a value is lost, the adjoint of its launch runs twice more,
+once for each kernel and place. In a program of few large launches, that is most of the time of the
+backward pass.
 
 {
         table(
@@ -239,14 +240,14 @@ and large launches that is most of what the backward pass takes.
 
 ## `config.verify_autograd_array_access`
 
-A launch on a tape that reads two arrays and writes one; at most 10 % is the target.
+A launch on a tape reads two arrays and writes one. The target is at most 10 %.
 
 {table(["floats", "without", "with", "added"], flags)}
 
 ## A NumPy view that is alive
 
-A launch on a tape that reads an array while the program holds a NumPy view of it, outside of
-`adtool`: nothing is copied for it.
+A launch on a tape, outside of `adtool`, reads an array while the program holds a NumPy view of it.
+The engine copies nothing for the view.
 
 {table(["array", "no view", "view", "ratio"], lent)}
 """

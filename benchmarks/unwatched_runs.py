@@ -51,9 +51,9 @@ def page(rows: list[str]) -> str:
     out = [
         "# What an unwatched run adds to a check", "", f"{machine}.", "",
         "Measured by `python -m benchmarks.unwatched_runs`: medians of three runs of whole "
-        "processes, in turn, with kernels and the launcher compiled before. By default a script "
-        "runs a second time if it takes less than 5 s and has launches that compiled code takes "
-        "over (more than 200 operations).", "",
+        "processes, which take turns, with kernels and the launcher already compiled. By default, "
+        "adtool runs a script a second time if the script takes less than 5 s and compiled code "
+        "takes over some of its launches (more than 200 operations).", "",
         "| script | launches on tapes | `--no-as-run` | `--as-run` | default | ratio |",
         "|---|---|---|---|---|---|", *rows,
     ]  # fmt: skip

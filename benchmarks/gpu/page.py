@@ -9,17 +9,17 @@ from benchmarks.table import table
 from benchmarks.verdicts import different, missed
 
 HOW = """Measured by `python -m benchmarks --device cuda --and-tests`, which runs the tests that are
-marked `gpu` first. Each framework lives in a process of its own; all make the same data and
-take turns, round by round, with the order alternating, after calls that are not counted. A
-sample is as many calls as fill ten milliseconds, and the wait for the GPU at their end, by the
-wall clock. Figures are medians; *±* is half the distance of the quartiles. Beside a peer's time
-stands how many times as long as the engine's it is. *Copy* is which part of the bandwidth of
-copies in the GPU's memory, measured between the rounds of the same row, a pass moves all its
-memory with: backward, that is the seed, which is put in place, read and cleared, what
-derivatives need, and the gradients, which are added to. CuPy's rows are elementwise and
-reduction kernels, its backward passes derived on paper; PyTorch runs eagerly, with the graph
-that was kept; JAX's functions are compiled, its backward pass is one function from arguments
-and seed to gradients."""
+marked `gpu` first. Each framework runs in its own process. All make the same data and take
+turns, round by round, with alternating order, after calls that are not counted. A sample is as
+many calls as fill ten milliseconds, with the wait for the GPU at their end, by the wall clock.
+Figures are medians; *±* is half the distance between the quartiles. The number beside the time
+of a peer is that time divided by the time of the engine. *Copy* compares the bandwidth of a
+pass, for all its memory, with the bandwidth of copies in the memory of the GPU, measured
+between the rounds of the same row. In a backward pass, that memory is the seed (which the pass
+writes, reads and clears), the values that derivatives need, and the gradients (to which the
+pass adds). The rows of CuPy are elementwise and reduction kernels, with backward passes derived
+on paper. PyTorch runs eagerly, with the graph of the forward pass. JAX compiles its functions;
+its backward pass is one function from arguments and seed to gradients."""
 
 
 def tests(found: dict[str, Any]) -> list[str]:

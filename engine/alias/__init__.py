@@ -42,10 +42,10 @@ class Difference:
 DIFFERENCES = (
     Difference(
         "overwrites", "present",
-        "a backward pass reads what launches read, whatever the tape wrote over it since",
-        "what a later launch wrote over is read as it is when the pass runs: `adtool check` calls "
-        "it an error (G003) where a gradient is wrong because of that; what a launch writes over "
-        "that it has read itself is restored here, and a warning (G003) says so",
+        "a backward pass reads the values that launches read, also if the tape overwrote them",
+        "it reads values that a later launch overwrote as they are when the pass runs; `adtool "
+        "check` reports an error (G003) if this makes a gradient wrong. It restores values that a "
+        "launch itself read and overwrote, with a warning (G003)",
     ),
     Difference(
         "expect", "print",
@@ -54,26 +54,26 @@ DIFFERENCES = (
     ),
     Difference(
         "integers", "lenient",
-        "integers that an array or a vector has no place for are refused (E206, E202), and "
-        "`requires_grad` of integers, which means nothing, is warned of",
-        "those of NumPy arrays and vectors wrap, and nobody is warned",
+        "the engine refuses integers that do not fit the array or vector (E206, E202), and warns "
+        "of `requires_grad` of integers, which has no effect",
+        "integers of NumPy arrays and vectors wrap, and there is no warning",
     ),
     Difference(
         "atomics", "native",
-        "`atomic_add` and its like take arrays of any numbers",
-        "they refuse (E104) integers of 8 and 16 bits, and, but for sums, float16 (bfloat16: but "
-        "for sums, `atomic_min` and `atomic_max`)",
+        "`atomic_add` and similar functions take arrays of any numbers",
+        "they refuse (E104) integers of 8 and 16 bits, float16 except for sums, and bfloat16 "
+        "except for sums, `atomic_min` and `atomic_max`",
     ),
     Difference(
         "inner_axes", "elements",
         "`from_numpy` without a dtype keeps the axes of its array as dimensions",
-        "rows of an array of two axes are vectors, what follows the first of three are matrices",
+        "it makes the last axis of two vectors, and the last two axes of three matrices",
     ),
     Difference(
         "immutable", "warn",
-        "memory of a JAX array, and what `to_jax` gave away while JAX holds it, cannot be written "
-        "(E206): to JAX it is immutable",
-        "it is written; a warning says so once, where Warp says nothing",
+        "the engine refuses to write memory of a JAX array, and memory that `to_jax` shared while "
+        "JAX holds it (E206), because JAX treats it as immutable",
+        "it writes the memory, with one warning; Warp does not warn",
     ),
 )  # fmt: skip
 

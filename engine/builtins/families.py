@@ -24,11 +24,11 @@ def _family(name: str, title: str, intro: str, members: str) -> Family:
 FAMILIES: tuple[Family, ...] = (
     _family(
         "operators", "Arithmetic and logic",
-        "What operators mean, and the functions of the same meaning. Nothing converts by itself, "
-        "except literals, which take the type that the other operand asks for, exactly, and two "
-        "numbers that are compared: they are compared by value. Only an unsigned 64-bit integer "
-        "and a signed one have no common type. Between integers `/` truncates, between literals "
-        "too: `1/2` is the integer 0 where an integer is wanted, and refused where a float is.",
+        "Operators, and the functions with the same meaning. Operands must have the same type: the "
+        "engine converts none, with two exceptions. A literal takes the type of the other operand, "
+        "exactly. Comparisons compare two numbers by value; only an unsigned 64-bit integer and a "
+        "signed one have no common type. `/` of integers truncates, also of literals: `1/2` is the "
+        "integer 0 where the kernel needs an integer, and an error where it needs a float.",
         "add sub mul div div_approx mod floordiv neg pos unot",
     ),
     _family(
@@ -41,7 +41,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _family(
         "bits", "Bits",
-        "Integers as patterns of bits, and values as the bytes that they are stored in.",
+        "Operations on the bits of integers, and on the bytes of a value.",
         "bit_* lshift rshift invert cast",
     ),
     _family(
@@ -60,7 +60,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _family(
         "quaternions", "Quaternions",
-        "Rotations as four numbers x, y, z, w. `a * b` turns by b, and then by a.",
+        "Rotations as four numbers x, y, z, w. `a * b` rotates by b, and then by a.",
         "quaternion quat_*",
     ),
     _family(
@@ -86,23 +86,23 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _family(
         "arrays", "Threads and arrays",
-        "The thread's place in the launch, and updates of elements that many threads share. An "
-        "update gives the value before it. Where the order of threads matters, the "
-        "CPU runs them one after the other.",
+        "The index of the thread, and atomic updates of elements that many threads share. An "
+        "update returns the previous value of the element. If the order of threads matters, the "
+        "CPU runs them one after another.",
         "tid len lower_bound atomic_* block_dim tile untile tile_*",
     ),
     _family(
         "geometry", "Geometry",
-        "Neighbours of points, boxes and rays, queried from a `HashGrid`, `Bvh` or `Mesh` that the "
-        "host has made. Kernels take its number, `grid.id`, as a `uint64`, and go over what a "
-        "query finds by `for i in query:`, or by a variable that the next step sets. What is found "
-        "counts as fixed in derivatives: they are those of what the kernel does with it, and of "
-        "the place on the face that was found, also by the points of the mesh.",
+        "Queries for neighbours of points, boxes and rays in a `HashGrid`, `Bvh` or `Mesh` of the "
+        "host. Kernels take its number, `grid.id`, as a `uint64`. They loop over the results of a "
+        "query by `for i in query:`, or by a variable that the next step sets. Derivatives treat "
+        "the results as fixed: they are the derivatives of what the kernel computes from them, and "
+        "of the place on the face that a query found, also by the points of the mesh.",
         "hash_grid_* bvh_* mesh_* closest_point_edge_edge intersect_tri_tri",
     ),
     _family(
         "choice", "Choice and messages",
-        "Values chosen by a condition, and what kernels say while they run.",
+        "Values chosen by a condition, and messages of kernels.",
         "where select print printf expect_*",
     ),
 )  # fmt: skip

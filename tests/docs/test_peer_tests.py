@@ -60,7 +60,7 @@ def test_a_folder_of_logs(tmp_path: Path) -> None:
     assert a["why"] == {"private": ["test_parts_cpu"], "words": ["test_words_cpu"]}
     assert b["silent"]
     text = peer_tests.page({"versions": {"x": "1"}, "files": [a, b]})
-    assert "**2 of 4 pass**, 1 were skipped" in text
+    assert "**2 of 4 pass**; the suite skipped 1." in text
     assert "2 of 3" in text
     assert "1 files load none" in text
 

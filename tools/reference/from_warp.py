@@ -1,5 +1,5 @@
-"""The tables of docs/from-warp.md: settings of the alias, features that are missing, settings that
-mean nothing. The text around them is written by hand.
+"""The tables of docs/from-warp.md: settings of the alias, missing features, settings without an
+effect. The text around them is written by hand.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def page(root: Path) -> str:
 
 
 def differences() -> str:
-    rows = ["| `engine.config` | as the engine does else | under the alias, as Warp does |"]
+    rows = ["| `engine.config` | by default | under the alias, as Warp |"]
     rows += ["|---|---|---|"]
     rows += [f'| `{d.setting} = "{d.value}"` | {d.here} | {d.there} |' for d in DIFFERENCES]
     return "\n".join(rows) + "\n"
 
 
 def missing() -> str:
-    rows = ["| names | what they are of | what to do |", "|---|---|---|"]
+    rows = ["| names | feature | what to do |", "|---|---|---|"]
     for names, feature, instead in FEATURES:
         shown = ", ".join(f"`{n}`" for n in names.split())
         rows.append(f"| {shown} | {feature} | {instead} |")

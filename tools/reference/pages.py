@@ -25,9 +25,9 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = "examples"
 NOTE = "<!-- Made by tools/make_reference.py from the registry of builtins. Do not edit. -->"
 KEY = (
-    "In signatures `T` is any type of numbers, `F` a float type (float16, float32, float64) and "
-    "`I` an integer type, the same one everywhere in a line; `N`, `M` and `K` are any lengths. "
-    "`g` is the cotangent of the result."
+    "In signatures, `T` is any number type, `F` a float type (float16, float32, float64) and `I` "
+    "an integer type. A letter is the same type everywhere in a line. `N`, `M` and `K` are any "
+    "lengths. `g` is the cotangent of the result."
 )
 _STORED = "the cotangent of the element after it goes to "
 # Derivatives of what is neither an operation nor a composite.
@@ -40,7 +40,7 @@ TOLD = MappingProxyType(
             ("tile", "untile", "tile_reduce", "tile_sum", "tile_min", "tile_max"),
             "exact; a tile's cotangent is that of its values",
         ),
-        "cast": "none, bytes are no number that varies smoothly",
+        "cast": "none, the result is not a smooth function of the bytes",
         "identity": "none, a constant",
         "quat_identity": "none, a constant",
         "transform_identity": "none, a constant",
@@ -238,10 +238,10 @@ def index() -> str:
     parts = [
         NOTE,
         "# The kernel language",
-        "Everything that kernels and functions can call, by family. With each stand the types "
-        "that it takes, what it gives, and its derivative or the reason why it has none. Called "
-        "from Python on numbers, vectors and matrices, most give the same values. What "
-        "statements and literals mean stands at the end.",
+        "This reference lists every builtin that kernels and functions can call, by family: its "
+        "argument types, its result, and its derivative or the reason why it has none. You can "
+        "also call most builtins from Python on numbers, vectors and matrices, with the same "
+        "values. The section *Statements and literals* at the end explains the language itself.",
         KEY,
     ]
     for family in FAMILIES:

@@ -1,13 +1,12 @@
-"""The table of what kernels are written with, beside builtins: Python's statements and literals."""
+"""The table of Python statements and literals that the kernel language has."""
 
 from __future__ import annotations
 
 from engine.classes import dataclass
 
 INTRO = (
-    "What is written as in Python means what it means in Python, and derivatives are those of "
-    "what ran. What the language has not is refused where it stands (E101), with what to write "
-    "instead."
+    "Statements mean the same as in Python, and derivatives are those of the statements that ran. "
+    "The engine refuses all other statements at their line (E101), and says what to write instead."
 )
 
 
@@ -28,8 +27,8 @@ ROWS: tuple[Row, ...] = (
     Row(
         "branches",
         "y[0] = x[0] if n > 2 else x[1]",
-        "`if`, `elif`, `else`, `a if c else b`, `and`, `or`, `not`: what Python does not evaluate "
-        "is not evaluated.",
+        "`if`, `elif`, `else`, `a if c else b`, `and`, `or`, `not` evaluate only the operands that "
+        "Python evaluates.",
     ),
     Row(
         "loops",
@@ -40,75 +39,76 @@ ROWS: tuple[Row, ...] = (
     Row(
         "`else` of a loop",
         "for i in range(n):\n    if x[i] > 2.0:\n        break\nelse:\n    y[0] = 1.0",
-        "`for ... else` and `while ... else`: runs where no `break` left the loop.",
+        "The `else` of `for` and `while` runs if no `break` ended the loop.",
     ),
     Row(
         "loops over items",
         "for k, c in enumerate((0.5, 1.5)):\n    y[k] = c * x[k]",
-        "Over a tuple, vector, matrix (by rows) or local array, `reversed`, `enumerate` and `zip` "
-        "of these, with one name or several. The body is written out for each item, so that "
-        "items may have different types.",
+        "A loop may go over a tuple, vector, matrix (by rows) or local array, or over `reversed`, "
+        "`enumerate` and `zip` of these, with one name or several. The engine repeats the body "
+        "for each item, so items may have different types.",
     ),
     Row(
         "membership",
         "if n in (1, 3):\n    y[0] = x[0]",
-        "`x in items` and `x not in items` for a tuple: compares by value with each item.",
+        "`x in items` and `x not in items` compare `x` by value with each item of a tuple.",
     ),
     Row(
         "components",
         "for j in range(n):\n    y[j] = x[j] * (0.5, 0.7, 2.0)[j - 1]",
-        "Of vectors, matrices, local arrays and tuples of numbers, by indices that may be known at "
-        "run time only; a negative one counts from the end. One that is outside all the same is "
-        "an error of the program: `adtool check` names it (G008); a plain run takes the nearest "
-        "component, so that nothing beside the value is read or written.",
+        "Vectors, matrices, local arrays and tuples of numbers have components. The index may be "
+        "computed at run time; a negative one counts from the end. An index outside of the value "
+        "is an error of the program, and `adtool check` reports it (G008). A plain run takes the "
+        "nearest component, and neither reads nor writes memory beside the value.",
     ),
     Row(
         "assignment",
         "a, *rest = (x[0], x[1], 2.0)\nb = c = a",
-        "To names, components, elements, fields and slices; of several values at once; `:=`. A "
-        "name has one type in the whole function.",
+        "You can assign to names, components, elements, fields and slices, to several targets at "
+        "once, and with `:=`. A name has one type in the whole function.",
     ),
     Row(
         "augmented assignment",
         "y[0] += x[0]\ny[1] *= 2.0",
-        "The target is read, then the right side is computed, then the target is written, also "
-        "where the right side calls a function that writes the target. Of an array's element, "
-        "`+=` and `-=` (of integers `&=`, `|=`, `^=` too) are one atomic update, so that threads "
-        "can share it; but not where the right side writes that same array: then each step is "
-        "taken by itself, as for `*=`.",
+        "The kernel reads the target, computes the right side, and writes the target, in this "
+        "order, also if the right side calls a function that writes the target. For an element "
+        "of an array, `+=` and `-=` (for integers also `&=`, `|=`, `^=`) are one atomic update, so "
+        "threads can share the element. If the right side writes the same array, the update is "
+        "not atomic, and neither is `*=`.",
     ),
     Row(
         "literals",
         "for j in range(n):\n    y[j] = x[0] * (0.5, 0.7)[j] + (0.1 if n > 2 else 0.3)",
-        "A constant number has no type until one is asked of it, and is exact in that type: in "
-        "float64 `0.1` is the double. This holds for what is computed of constants, by operators "
-        "and builtins (in double precision), for items of constant tuples that an index chooses "
-        "at run time, for choices between constants, and for names that stand for one. Where "
-        "no type is asked, a number with a point is float32 and another one int32.",
+        "A constant number has no type until an operation needs one, and is exact in that type: "
+        "in float64, `0.1` is the double. This also holds for results of operators and builtins on "
+        "constants (in double precision), for items of constant tuples with an index computed at "
+        "run time, for choices between constants, and for names of constants. If no operation "
+        "needs a type, a number with a point is float32, and one without is int32.",
     ),
     Row(
         "literals and functions",
         "y[0] = scaled(0.7, x[0]) * weight(n > 2)",
-        "A number with a point is exact, too, as the result of a function whose result has no "
+        "A number with a point also stays exact as the result of a function without a result "
         "annotation (`return 0.7 if c else 0.1`, or one of several `return`), and as the argument "
-        "for a parameter that takes any type: the function then begins as if it assigned the "
-        "number to that name. What is annotated asks for its type: what a `float` gets or gives is "
-        "float32 from then on. So it is with functions that have a gradient or replay of their "
-        "own, with native ones, and with items of tuples and structs.",
+        "of a parameter that takes any type: the function then starts as if it assigned the number "
+        "to that name. An annotation sets the type: a parameter or result `float` is float32 from "
+        "then on. The same holds for functions with a handwritten gradient or replay, for native "
+        "functions, and for items of tuples and structs.",
         "@wp.func\ndef weight(c: bool):\n    if c:\n        return 0.7\n    return 0.1\n\n\n"
         "@wp.func\ndef scaled(a, x):\n    return a * x\n\n\n",
     ),
     Row(
         "names that a literal starts",
         "s = 0.0\nfor j in range(n):\n    s += x[j]\ny[0] = s",
-        "A variable to which a number with a point was assigned first takes the type of floats "
-        "that is asked of it further down, here float64, also by a cast (`wp.float64(s)`); "
-        "without one it is float32. A whole number makes an int32. A function that returns such "
-        "a variable gives a float32, unless the annotation of its result says otherwise.",
+        "If the first value of a variable is a number with a point, the variable takes the float "
+        "type that later operations need, here float64. A cast (`wp.float64(s)`) counts too. "
+        "Without such an operation it is float32. A number without a point makes an int32. A "
+        "function that returns such a variable returns a float32, unless its result annotation "
+        "says otherwise.",
     ),
 )
 
-# Statements that are refused, each with the reason why.
+# Statements that the engine refuses, each with what to write instead.
 REFUSED: tuple[Row, ...] = (
     Row("no lists, dictionaries or sets", "a = [1, 2]", "tuples, vectors, local arrays"),
     Row("no comprehensions", "y[0] = sum(c for c in (1.0, 2.0))", "a loop"),

@@ -1,4 +1,4 @@
-"""What runs of others' kernels and reported faults come to, as data and as a page."""
+"""The results of kernels of other packages and of reported faults, as data and as a page."""
 
 from __future__ import annotations
 
@@ -11,37 +11,42 @@ from typing import Any
 
 HEAD = """# Evidence
 
-This page is made by `tools/make_evidence.py` of what was measured; each table says with what.
+`tools/make_evidence.py` makes this page from measurements; each table names the versions and tools.
 
-## Kernels of others, beside Warp
+## Kernels of other packages, beside Warp
 
-Each kernel of a package runs on the engine and on Warp, with the same random arguments, and its
-gradients are taken from the same random cotangents. Where the two differ, the kernel's float64 form
-decides, in the interpreter of the typed code, by differences: it shares neither generated code nor
-adjoints with what it judges. A gradient is *equal* where both are within rounding, and at a *kink*
-where both lie between the one-sided slopes. `tools/compare_with_warp.py FOLDER` repeats it.
+Each kernel of a package runs on the engine and on Warp, with the same random arguments, and both
+compute its gradients from the same random cotangents. If the two differ, finite differences of the
+float64 form of the kernel decide. They run in the interpreter of the typed IR, which shares neither
+generated code nor adjoints with the engine and Warp. A gradient is *equal* if the two differ by
+rounding only, and at a *kink* if both lie between the one-sided slopes.
+`tools/compare_with_warp.py FOLDER` repeats this.
 """
 LEFT_OUT = """
-Kernels that did not run were left out, with their reasons in `docs/evidence.json`: random
-arguments cannot be handles of meshes or grids, and some kernels leave every array with them.
+Kernels that did not run are left out; `docs/evidence.json` gives the reasons. Random arguments
+cannot be handles of meshes or grids, and with random arguments some kernels access elements outside
+of every array.
 """
 PROGRAMS = """
-## Whole programs of others, beside Warp
+## Whole programs of other packages, beside Warp
 
-Each program runs as it is, on the engine under the alias and on Warp. What its globals lead to at
-the end is compared, arrays with their gradients and numbers, and so is what it prints: *furthest*
-is the largest difference, of the largest number in its array. Where that is over 1e-5, the same
-program runs with float64 everywhere: the next columns say how far from that each of the two is (the
-root of the mean square, in the array that differs most), and *alike* is within a factor of four.
-Arrays of which rounding leaves nothing in either (forces that cancel) are counted as *lost*.
-Gradients count where they are not zero, as they were before a tape cleared them. The float64 run
-shares their adjoints with the engine: that these are right is what `adtool check` says, which
-compares each launch and the whole tape with differences. *Filled* are arrays that the tape fills
-before anything reads them: here the gradient by what they contained is zero, in Warp it is that by
-what they were filled with.
-`tools/compare_programs.py tools/programs.txt` repeats it.
+Each program runs unchanged, on the engine under the alias and on Warp. The comparison covers all
+arrays, gradients and numbers that its globals refer to at the end, and its output.
 
-| program | equal bit by bit | furthest | of gradients | here | in Warp | what float64 says |
+- *furthest* is the largest difference, relative to the largest number in its array.
+- If it is over 1e-5, the same program also runs with float64 everywhere. The columns *here* and *in
+  Warp* give the distance of each from that run (the root mean square, in the array that differs
+  most). *alike* means within a factor of four.
+- *lost* counts arrays of which rounding leaves nothing in either run (forces that cancel).
+- Gradients count if they are not zero, with their values before a tape cleared them. The float64
+  run uses the adjoints of the engine too. `adtool check`, which compares each launch and the whole
+  tape with differences, shows that these are right.
+- *filled* counts arrays that the tape fills before it reads them. Here the gradient by their
+  previous contents is zero; in Warp it is the gradient by the new contents.
+
+`tools/compare_programs.py tools/programs.txt` repeats this.
+
+| program | equal bit by bit | furthest | of gradients | here | in Warp | verdict of float64 |
 |---|---|---|---|---|---|---|
 """
 UNABLE = """
@@ -55,18 +60,18 @@ SAID = {"equal": "", "rounding": "", "alike": "alike", "here": "nearer here",
 REPORTED = """
 ## Faults that users of Warp reported
 
-A program of our own with the structure of each, in `tests/programs/reported`. All gradients are
-right here, or told to be taken at other values than the launch had; the last column is what
-`adtool check --alias warp` says, nothing where it finds nothing wrong. "Warp {version}" is what the
-same program gives there today.
+For each report, `tests/programs/reported` has a program of ours with the same structure. On the
+engine, each gradient is right, or a finding says that it was taken at other values than those of
+the launch. The last column lists the findings of `adtool check --alias warp`; it is empty if there
+are none. The column "Warp {version}" gives the result of the same program on Warp today.
 
-| report | what it is about | what went wrong | Warp {version} | `adtool check` |
+| report | subject | what went wrong | Warp {version} | `adtool check` |
 |---|---|---|---|---|
 """
 
 
 def summary(results: Path, versions: dict[str, str]) -> dict[str, Any]:
-    """What a file of results of a package comes to."""
+    """The counts of a file of results of one package."""
     rows = [json.loads(x) for x in results.read_text().splitlines()]
     ran = [r for r in rows if r["state"] == "ran"]
     name = results.stem
@@ -88,7 +93,7 @@ def summary(results: Path, versions: dict[str, str]) -> dict[str, Any]:
 
 
 def lowered(measured: Path) -> dict[str, Any]:
-    """What a file of `measure_sources.py --json` comes to."""
+    """The counts of a file of `measure_sources.py --json`."""
     found = json.loads(measured.read_text())
     counted = [k for k in found["kernels"] if not k.get("apart")]
     return {
@@ -100,7 +105,7 @@ def lowered(measured: Path) -> dict[str, Any]:
 
 
 def there(program: Path, python: str) -> str:
-    """What a program gives on Warp: right, wrong, or an error."""
+    """The result of a program on Warp: right, wrong, or fails."""
     done = subprocess.run(
         [python, program.name], cwd=program.parent, capture_output=True, text=True, timeout=300,
         check=False,
@@ -115,7 +120,7 @@ def there(program: Path, python: str) -> str:
 
 
 def facts(program: Path) -> dict[str, str]:
-    """What a reported program's docstring and expectations say."""
+    """Issue, title and expected findings of a reported program, from its text."""
     text = program.read_text(encoding="utf-8")
     title, _, issue, *rest = text.split('"""')[1].strip().splitlines()
     codes = re.findall(r"# expect: (?:(warning|note)\[)?(G\d{3})", text)
@@ -127,7 +132,7 @@ def facts(program: Path) -> dict[str, str]:
 
 
 def program_rows(results: Path) -> list[dict[str, Any]]:
-    """What a file of results of `compare_programs.py` comes to."""
+    """The rows of a file of results of `compare_programs.py`."""
     return [json.loads(x) for x in results.read_text().splitlines()]
 
 
@@ -159,7 +164,7 @@ def program_tables(rows: list[dict[str, Any]]) -> str:
 
 
 def _counts(marks: dict[str, int], *wanted: str) -> list[str]:
-    """How often there are these marks, in words."""
+    """The counts of these marks, in words."""
     return [f"{marks[m]} {SAID.get(m) or m}" for m in wanted if marks.get(m)]
 
 
@@ -191,10 +196,11 @@ def page(data: dict[str, Any], programs: list[Path]) -> str:
     out.append("| together | " + " | ".join(str(total[c]) for c in ("equal", *columns)) + " |")
     out.append(LEFT_OUT)
     if data["lowered"]:
-        out += ["## Packages that were taken as they are", "",
-                "Every module imported, and every kernel lowered with its adjoint, without tiles, "
-                "volumes and textures, by `tools/measure_sources.py FOLDER`.", "",
-                "| package | modules imported | kernels lowered | with tiles and the like |",
+        out += ["## Packages that run unchanged", "",
+                "`tools/measure_sources.py FOLDER` imports every module, and lowers every kernel "
+                "with its adjoint. The last column counts kernels with tiles, volumes and "
+                "textures.", "",
+                "| package | modules imported | kernels lowered | with tiles and similar |",
                 "|---|---|---|---|"]  # fmt: skip
         for p in data["lowered"]:
             (a, b), (c, d) = p["modules"], p["kernels"]

@@ -9,20 +9,20 @@ from typing import Any
 
 # Why a test fails, in the order of the page.
 REASONS = {
-    "words": "It compares the words of an error or a warning; the engine has words of its own.",
-    "private": "It reaches into private modules, attributes or generated code of Warp.",
-    "allowed": "It wants refused what the engine takes.",
-    "identity": "It wants one kernel object for kernels of equal contents; here each is its own.",
-    "gradient": "It wants a gradient, or a verdict on one, that float64 shows to be wrong.",
-    "missing": "It needs what is not there (E112, E104): tiles, addresses, views by reference, "
+    "words": "It compares the text of an error or a warning; the engine has other texts.",
+    "private": "It uses private modules, attributes or generated code of Warp.",
+    "allowed": "It expects an error for code that the engine accepts.",
+    "identity": "It expects one object for kernels of equal contents; here there are several.",
+    "gradient": "It expects a gradient, or a verdict on one, that float64 shows to be wrong.",
+    "missing": "It needs a missing feature (E112, E104): tiles, addresses, views by reference, "
     "compiler flags, DLPack of bfloat16, grids of more than 2^31 threads.",
-    "refused": "It wants taken what is refused: a Python number outside of an unsigned type, "
+    "refused": "It expects the engine to accept: a Python number outside of an unsigned type, "
     "matrices without rows, gradients of integers, a stub for a kernel of another name, or "
     "`requires_grad` set between a launch and the backward pass (E401).",
     "other": "Its result differs in another way: rounding of float16 and float32 beyond its bound, "
-    "the gradient where NaN is compared, strides and addresses of empty arrays, names of cache "
+    "the gradient of comparisons with NaN, strides and addresses of empty arrays, names of cache "
     "folders.",
-    "unknown": "Not looked into.",
+    "unknown": "Not investigated.",
 }  # fmt: skip
 
 # Patterns of "file test: last line of the error", the first that is found decides.
@@ -110,19 +110,20 @@ def page(data: dict[str, Any]) -> str:
     run = total["passed"] + total["failed"]
     out = [
         "# Warp's own tests", "",
-        "Tests of Warp's own suite, run with the engine under Warp's name on the CPU: those about "
-        "tapes, gradients, the language, types, arrays and helpers. What the suite itself needs of "
-        "Warp's private modules is stood in for by objects without a meaning: a test that uses "
-        "them fails. This page is made by `tools/make_peer_tests.py`.", "",
+        "This page lists the results of tests from the suite of Warp, run on the CPU with the "
+        "engine under the name of Warp. They are about tapes, gradients, the language, types, "
+        "arrays and helpers. The suite itself imports private modules of Warp; placeholders "
+        "replace these, and a test that uses one fails. `tools/make_peer_tests.py` makes this "
+        "page.", "",
         "Run with " + ", ".join(f"{n} {v}" for n, v in data["versions"].items()) + ".", "",
-        f"**{total['passed']:,} of {run:,} pass**, {total['skipped']} were skipped by the suite. "
-        f"Without those that reach into private modules, {total['passed']:,} of "
-        f"{run - counts.get('private', 0):,}.", "",
+        f"**{total['passed']:,} of {run:,} pass**; the suite skipped {total['skipped']}. "
+        f"Without tests that use private modules, {total['passed']:,} of "
+        f"{run - counts.get('private', 0):,} pass.", "",
         "## Why the others fail", "",
         "| tests | why |", "|---|---|",
         *(f"| {n} | {REASONS[k]} |" for k, n in counts.items()), "",
-        f"{len(silent)} files load none of their tests, as they use private modules where they are "
-        "imported: " + ", ".join(f"`{name}`" for name in silent) + ".", "",
+        f"{len(silent)} files load none of their tests, because they use private modules at "
+        "import: " + ", ".join(f"`{name}`" for name in silent) + ".", "",
         "## By file", "", "| file | passed | failed | skipped |", "|---|---|---|---|",
         *(f"| `{f['file']}` | {f['passed']} | {f['failed']} | {f['skipped']} |"
           for f in files if not f.get("silent") and f["passed"] + f["failed"]),
