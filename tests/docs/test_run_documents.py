@@ -18,6 +18,14 @@ from tools.run_documents import DOCUMENTS, setup, update
 
 # Blocks that a reader would type and that are not run, by document. Each has its reason beside it.
 NOT_RUN = {"README.md": 2}
+# Documents with commands that are not followed, and why.
+NOT_FOLLOWED = {
+    "CONTRIBUTING.md": "its commands are the steps of .ci/run",
+    "docs/cache.md": "it removes a reader's cache",
+    "docs/cli.md": "a reference: commands on programs, packages and revisions of a reader's",
+    "docs/formats.md": "a reference: a command on a reader's program",
+    "docs/graph.md": "commands on a reader's program, pictures by Graphviz",
+}
 SETUP = "python3 -m venv .venv && "
 
 
@@ -30,6 +38,13 @@ def test_all_blocks_are_run_or_say_why_not(root: Path, name: str) -> None:
             assert block.commands()
     # Each begins with an environment of its own, in the same words.
     assert setup(document).startswith(SETUP)
+
+
+def test_all_documents_with_commands_are_followed_or_named(root: Path) -> None:
+    pages = [*root.glob("*.md"), *(root / "docs").rglob("*.md"), *root.glob("*/*.md")]
+    found = {str(p.relative_to(root)) for p in pages}
+    typed = {n for n in found if any(b.is_shell for b in Document.read(root, n).blocks())}
+    assert typed == {*DOCUMENTS, *NOT_FOLLOWED}
 
 
 def test_the_first_page_of_the_site_has_the_command_of_the_readme(root: Path) -> None:
