@@ -19,11 +19,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -34,11 +36,22 @@ if str(ROOT) not in sys.path:
 from tools.documents.comparison import renewed  # noqa: E402
 from tools.documents.markdown import Document  # noqa: E402
 from tools.documents.reader import Reader, Step  # noqa: E402
+from tools.documents.shell import ShellSession  # noqa: E402
 
 DOCUMENTS = (
     "README.md", "docs/index.md", "docs/tutorial.md", "docs/ci.md", "docs/fix.md",
     "docs/baseline.md", "docs/captures.md", "docs/report.md", "docs/frameworks.md",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of a document. error: why it could not be followed, or nothing."""
+
+    document: Document
+    steps: list[Step]
+    seconds: float
+    error: str
 
 
 def main() -> int:
@@ -52,26 +65,15 @@ def main() -> int:
     documents = [Document.read(ROOT, name) for name in args.documents]
     venv = args.venv.absolute() if args.venv else None
     failed = 0
-    groups = [list(g) for _, g in groupby(sorted(documents, key=setup), setup)]
-    with (
-        tempfile.TemporaryDirectory(prefix="adtool-documents-") as folder,
-        ThreadPoolExecutor(args.jobs) as pool,
-    ):
-        # The folder of an environment names it for good, so each group has one.
-        runs = [
-            pool.submit(lambda k=k, group=group: list(  # type: ignore[misc]
-                followed(group, Reader(ROOT, Path(folder) / str(k), venv))))
-            for k, group in enumerate(groups)
-        ]  # fmt: skip
-        for run in runs:
-            for document, steps, seconds in run.result():
-                wrong = [s for s in steps if s.wrong]
-                print(f"{document.name}: {len(steps)} commands, {seconds:.0f} s", flush=True)
-                for step in wrong:
-                    print(told(document, step), flush=True)
-                if args.update:
-                    update(document, steps)
-                failed += bool(wrong)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for run in runs(documents, venv, args.jobs):
+        wrong = [s for s in run.steps if s.wrong]
+        told = [f"{run.document.name}: {len(run.steps)} commands, {run.seconds:.0f} s"]
+        told += [difference(run.document, step) for step in wrong]
+        print("\n".join([*told, run.error] if run.error else told), flush=True)
+        if args.update:
+            update(run.document, run.steps)
+        failed += bool(wrong or run.error)
     for document in documents:
         for block in document.not_run():
             first = block.text.splitlines()[0]
@@ -86,18 +88,38 @@ def setup(document: Document) -> str:
     )  # fmt: skip
 
 
-def followed(group: list[Document], reader: Reader) -> Iterator[tuple[Document, list[Step], float]]:
-    """The steps of each document, and how long they took."""
+def runs(documents: list[Document], venv: Path | None, jobs: int) -> Iterator[Run]:
+    """Follows documents, those that begin with the same command one after the other."""
+    with (
+        tempfile.TemporaryDirectory(prefix="adtool-documents-") as folder,
+        ThreadPoolExecutor(jobs) as pool,
+    ):
+        # The folder of an environment names it for good, so each group has one.
+        groups = [list(group) for _, group in groupby(sorted(documents, key=setup), setup)]
+        readers = [Reader(ROOT, Path(folder) / str(k), venv) for k in range(len(groups))]
+        begun = [pool.submit(followed, *pair) for pair in zip(groups, readers, strict=True)]
+        try:
+            for future in begun:
+                yield from future.result()
+        finally:  # after an interrupt there are some
+            pool.shutdown(wait=False, cancel_futures=True)
+            ShellSession.end_all()
+
+
+def followed(group: list[Document], reader: Reader) -> list[Run]:
+    """What came of each document."""
+    found = []
     for document in group:
-        start = time.monotonic()
+        start, steps, error = time.monotonic(), [], ""
         try:
             steps = reader.follow(document)
-        except (ValueError, RuntimeError, TimeoutError) as error:
-            raise SystemExit(f"{document.name}: {error}") from None
-        yield document, steps, time.monotonic() - start
+        except (ValueError, RuntimeError, TimeoutError) as caught:
+            error = f"{document.name}: {caught}"
+        found.append(Run(document, steps, time.monotonic() - start, error))
+    return found
 
 
-def told(document: Document, step: Step) -> str:
+def difference(document: Document, step: Step) -> str:
     """What is not as the document says."""
     lines = [f"{document.name}:{step.line}: $ {step.command.text}", f"  {step.wrong}"]
     if step.code != step.command.code or step.command.shown is None:

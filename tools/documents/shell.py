@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 _END = "-- end of the command, exit code"
 
@@ -17,19 +18,31 @@ _END = "-- end of the command, exit code"
 class ShellSession:
     """`sh`, which gets commands one by one; with `with`, it is ended at the end."""
 
+    _begun: ClassVar[list[int]] = []
+
     def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
         self._shell = subprocess.Popen(
             ["/bin/sh"], cwd=folder, env=dict(env), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
+        self._begun.append(self._shell.pid)
         self._code = 0
+
+    @classmethod
+    def end_all(cls) -> None:
+        """Ends all sessions, of other threads too, with what runs in them."""
+        while cls._begun:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(cls._begun.pop(), signal.SIGKILL)
 
     def __enter__(self) -> ShellSession:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._shell.pid, signal.SIGKILL)
+        if self._shell.pid in self._begun:
+            self._begun.remove(self._shell.pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._shell.pid, signal.SIGKILL)
         self._shell.communicate()
 
     def run(self, command: str, seconds: float) -> tuple[str, int]:
