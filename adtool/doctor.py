@@ -63,6 +63,7 @@ _PACKAGES = (
     ("rich", "rich", "pip install rich", True),
     ("matplotlib", "matplotlib", "plots (`adtool jacobian --plot`): pip install matplotlib", False),
     ("graphviz", "graphviz", "graphs of tapes: pip install graphviz", False),
+    ("jinja2", "jinja2", "the page of `adtool report`: pip install jinja2", False),
     ("cupy", "", "CUDA: pip install 'adtool[cuda12]' or 'adtool[cuda13]'", False),
     ("torch", "torch", "to use engine from PyTorch: pip install 'adtool[torch]'", False),
     ("jax", "jax", "to use engine from JAX: pip install 'adtool[jax]'", False),

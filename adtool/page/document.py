@@ -9,7 +9,6 @@ import math
 from importlib import resources
 from typing import Any
 
-from adtool.exits import ToolError
 from adtool.matrices import LaunchPictures, MatrixPicture
 from adtool.page import images
 from adtool.page.data import PageData, PageRun
@@ -23,7 +22,6 @@ from adtool.report import Finding, Problem
 from engine.classes import dataclass
 
 _FINDINGS = 500  # of a run that are shown
-_INSTALL = "install it: pip install 'adtool[report]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ class RunPart:
 
 
 def render_html(data: PageData) -> str:
-    """The page as one HTML text. Raises ToolError where its packages are missing."""
+    """The page as one HTML text."""
     template = _template()
     parts = []
     count = 0
@@ -93,12 +91,8 @@ class _Safe(str):
 
 
 def _template() -> Any:
-    try:
-        import jinja2
-        import pygments  # noqa: F401  (comes with rich)
-    except ImportError as error:
-        raise ToolError(f"the page needs the package {error.name}", _INSTALL,
-                        "environment") from None  # fmt: skip
+    import jinja2
+
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("adtool.page", "templates"), autoescape=True,
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_final,

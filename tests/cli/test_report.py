@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.cli.conftest import Tool
-
-pytest.importorskip("jinja2", reason="the page needs the extra `report`")
 
 SCRIPT = """
 import sys

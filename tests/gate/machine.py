@@ -1,22 +1,29 @@
 """Runs a workflow of GitHub Actions, and a job of GitLab CI/CD, as their runners do.
 
-Replaced are: what checks a repository out or sets Python up (it is there), what installs packages
-(they are on PYTHONPATH; the command is kept in `installed`), and uploads (files are kept in
-`uploads` as they were then). All else is run by the shell, with the environment that runners set.
+All commands are run as they stand, by the shell that runners call, in an empty home, with an empty
+kernel cache and the environment that runners set; packages are installed by `pip`. Replaced are
+what checks a repository out or sets Python up (it is there), and uploads (files are kept in
+`uploads` as they were then). What is not known here, an expression or a key, fails the test.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-OWN = "example/adtool@"  # what the sample's workflow calls the action of this repository
+OWN = "OWNER/adtool@"  # what the sample's workflow calls the action of this repository
 _PRESENT = ("actions/checkout@", "actions/setup-python@")
-_INSTALL = re.compile(r"python -m pip install")
+_SYSTEM = ["/usr/local/bin", "/usr/bin", "/bin"]
+# How this machine gets to packages.
+_PASSED_ON = re.compile(r"PIP_\w+|SSL_CERT_\w+|REQUESTS_CA_BUNDLE|(?i:https?|no|all)_proxy")
+_STEP = {"name", "id", "if", "uses", "with", "run", "shell", "env", "working-directory"}
+_JOB = {"stage", "image", "variables", "cache", "before_script", "script", "artifacts"}
 
 
 @dataclass
@@ -33,9 +40,24 @@ class Machine:
     outcome: str = "success"
     out: str = ""
     ran: list[str] = field(default_factory=list)
-    installed: list[str] = field(default_factory=list)
     uploads: dict[str, dict[str, bytes]] = field(default_factory=dict)
     outputs: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @classmethod
+    def at(cls, folder: Path, root: Path, *commands: Path) -> Machine:
+        """A machine in an empty folder, with the sample repository checked out.
+
+        commands: folders of programs, beside those of the system.
+        """
+        home = folder / "repository"
+        shutil.copytree(root / "tests" / "gate" / "repository", home)
+        subprocess.run(["git", "init", "-q", str(home)], check=True)
+        for name in ("home", "temp"):
+            (folder / name).mkdir()
+        env = {k: v for k, v in os.environ.items() if _PASSED_ON.fullmatch(k)}
+        env |= {"HOME": str(folder / "home"), "LANG": "C.UTF-8",
+                "PATH": os.pathsep.join([*map(str, commands), *_SYSTEM])}  # fmt: skip
+        return cls(home, folder, root, env)
 
     @property
     def summary(self) -> str:
@@ -54,8 +76,9 @@ class Machine:
 
     def github(self, workflow: dict[str, Any]) -> None:
         """Runs the one job of a workflow."""
+        assert set(workflow) <= {"name", True, "permissions", "jobs"}, "`on` is True in YAML"
         (job,) = workflow["jobs"].values()
-        (self.folder / "temp").mkdir(exist_ok=True)
+        assert set(job) == {"runs-on", "steps"}
         self._steps(job["steps"], {}, {})
 
     def action(self, given: dict[str, str], action: dict[str, Any]) -> dict[str, str]:
@@ -73,6 +96,7 @@ class Machine:
         self, todo: list[dict[str, Any]], inputs: dict[str, str], steps: dict[str, dict[str, str]]
     ) -> None:
         for step in todo:
+            assert set(step) <= _STEP, step
             condition = str(step.get("if", ""))
             if self.outcome == "failure" and "cancelled()" not in condition:
                 continue
@@ -109,9 +133,6 @@ class Machine:
         output = self.folder / "output.txt"
         output.write_text("")
         own = {k: self._expand(v, inputs, steps) for k, v in step.get("env", {}).items()}
-        if _INSTALL.match(step["run"]):
-            self.installed.append(_substituted(step["run"], own))
-            return {}
         where = self.home / self._expand(step.get("working-directory", "."), inputs, steps)
         env = self.env | {
             "CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_OUTPUT": str(output),
@@ -119,15 +140,23 @@ class Machine:
             "GITHUB_WORKSPACE": str(self.home), "RUNNER_TEMP": str(self.folder / "temp"),
         }  # fmt: skip
         # As runners call it: bash where it is named, and for steps of workflows without `pipefail`.
-        shell = ["--noprofile", "--norc", "-eo", "pipefail"] if step.get("shell") else ["-e"]
-        self._shell(["bash", *shell], step["run"], where, env | own)
+        assert step.get("shell", "bash") == "bash"
+        shell = ["--noprofile", "--norc", "-eo", "pipefail"] if "shell" in step else ["-e"]
+        self._run_by(["bash", *shell], step["run"], where, env | own)
         return dict(line.split("=", 1) for line in output.read_text().splitlines())
 
-    def _shell(self, shell: list[str], text: str, where: Path, env: dict[str, str]) -> None:
+    def shell(self, command: str) -> str:
+        """Runs a command that must succeed, in the repository; gives what it prints."""
+        before = len(self.out)
+        self._run_by(["sh", "-e"], command, self.home, self.env)
+        assert self.outcome == "success", self.out
+        return self.out[before:]
+
+    def _run_by(self, shell: list[str], text: str, where: Path, env: dict[str, str]) -> None:
         script = self.folder / "step.sh"
         script.write_text(text)
         done = subprocess.run(
-            [*shell, str(script)], cwd=where, env=env, text=True, timeout=300, check=False,
+            [*shell, str(script)], cwd=where, env=env, text=True, timeout=600, check=False,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         self.out += done.stdout
@@ -169,15 +198,13 @@ class Machine:
 
     def gitlab(self, job: dict[str, Any], shell: str) -> None:
         """Runs a job that is merged with what it includes."""
+        assert set(job) <= _JOB, job
         variables = {"CI_PROJECT_DIR": str(self.home), "GITLAB_CI": "true", "CI": "true"}
         for name, value in job["variables"].items():
             variables[name] = str(value).replace("$CI_PROJECT_DIR", str(self.home))
-        variables.pop("ENGINE_CACHE_DIR")  # the tests' own
-        env = self.env | variables
-        before = job["before_script"]
-        self.installed += [x for x in before if _INSTALL.search(x)]
-        lines = [x for x in before if not _INSTALL.search(x)] + job["script"]
-        self._shell([shell, "-e"], "\n".join(lines), self.home, env)
+            assert not re.search(r"\$\{?\w", variables[name]), "a variable that is not known here"
+        lines = [*job["before_script"], *job["script"]]
+        self._run_by([shell, "-e"], "\n".join(lines), self.home, self.env | variables)
         reports = job["artifacts"]["reports"]
         self.uploads["junit"] = {Path(p).name: (self.home / p).read_bytes()
                                  for p in reports.values() if (self.home / p).exists()}  # fmt: skip
@@ -198,9 +225,3 @@ class Machine:
         )  # fmt: skip
         self.out += done.stdout
         return done.returncode
-
-
-def _substituted(text: str, env: dict[str, str]) -> str:
-    for name, value in env.items():
-        text = text.replace(f"${name}", value)
-    return text

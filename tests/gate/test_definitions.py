@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.gate.machine import Machine
+from tools.documents.markdown import Document
 
 yaml = pytest.importorskip("yaml", reason="pyyaml is in the extra `ci`")
 REPOSITORY = Path("tests/gate/repository")
@@ -91,13 +92,12 @@ def test_commands_are_clean_shell(root: Path, tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_inputs_are_words_of_the_command(
-    machine: Machine, root: Path, given: dict[str, str], words: str
+    tmp_path: Path, root: Path, given: dict[str, str], words: str
 ) -> None:
     """Each line is one word, and none of them is read by the shell."""
-    command = machine.folder / "bin" / "adtool"
-    command.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > words.txt\nexit 2\n')
-    (machine.folder / "temp").mkdir()
-    outputs = machine.action({**given, "html": "false"}, read(root / "action.yml"))
+    machine = Machine.at(tmp_path, root, listening(tmp_path))
+    given = {**given, "html": "false", "install": "false"}
+    outputs = machine.action(given, read(root / "action.yml"))
     said = (machine.home / "words.txt").read_text().splitlines()
     assert said[0] == "check"
     assert said[1:7:2] == ["--output"] * 3
@@ -107,12 +107,19 @@ def test_inputs_are_words_of_the_command(
     assert outputs["exit-code"] == "2"
     assert (outputs["json"], outputs["html"]) == ("", "")  # as nothing was written
     assert machine.outcome == "failure"
-    assert machine.installed == [f'python -m pip install --quiet "{root}"']
 
 
-def test_the_template_passes_lines_as_words(machine: Machine, root: Path) -> None:
-    command = machine.folder / "bin" / "adtool"
+def listening(folder: Path) -> Path:
+    """A folder with a command `adtool` that writes its words down and fails."""
+    command = folder / "bin" / "adtool"
+    command.parent.mkdir()
     command.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > words.txt\nexit 2\n')
+    command.chmod(0o755)
+    return command.parent
+
+
+def test_the_template_passes_lines_as_words(tmp_path: Path, root: Path) -> None:
+    machine = Machine.at(tmp_path, root, listening(tmp_path))
     job = read(root / "templates/adtool.gitlab-ci.yml")["adtool"]
     job["variables"] |= {
         "ADTOOL_SCRIPTS": "a b.py\n*.py\n", "ADTOOL_ARGS": "$(touch hit)", "ADTOOL_GATE": "note",
@@ -125,6 +132,11 @@ def test_the_template_passes_lines_as_words(machine: Machine, root: Path) -> Non
     )
     assert not (machine.home / "hit").exists()
     assert machine.outcome == "failure"
-    assert machine.installed == [
-        'if [ -n "$ADTOOL_PACKAGE" ]; then python -m pip install --quiet "$ADTOOL_PACKAGE"; fi'
-    ]
+
+
+@pytest.mark.parametrize("name", [".github/workflows/gradients.yml", ".gitlab-ci.yml"])
+def test_the_documented_files_are_those_that_are_run(root: Path, name: str) -> None:
+    """docs/ci.md shows the files of the sample repository."""
+    blocks = Document.read(root, "docs/ci.md").blocks()
+    (block,) = [b for b in blocks if b.title == name]
+    assert block.text + "\n" == (root / REPOSITORY / name).read_text(encoding="utf-8")

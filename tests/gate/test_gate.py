@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,38 +14,65 @@ import pytest
 
 from tests.gate.machine import Machine
 from tests.gate.options import needs
-from tests.plugin.project import PLUGIN
 
 yaml = pytest.importorskip("yaml", reason="pyyaml is in the extra `ci`")
 
 KERNELS = "src/springs/kernels.py"
+INSTALL = "python -m pip install --quiet -e ."  # the project, as the workflow does
 RIGHT = "wp.adjoint[stretch] += adj_ret * stretch / root"
 WRONG = "wp.adjoint[stretch] += adj_ret * stretch / (root * root)"
 
 
-@pytest.fixture(autouse=True)
-def _plugin(machine: Machine) -> None:
-    """Installed packages bring their plugins; where adtool is a checkout, it is named."""
-    if PLUGIN:
-        machine.env["PYTEST_ADDOPTS"] = " ".join(PLUGIN)
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new virtual environment with nothing in it: its folder of commands."""
+    folder = tmp_path_factory.mktemp("environment")
+    base = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+    subprocess.run([base, "-m", "venv", str(folder)], check=True)
+    return folder / "bin"
 
 
-def workflow(machine: Machine) -> Any:
-    return yaml.safe_load((machine.home / ".github/workflows/gradients.yml").read_text())
+@pytest.fixture(scope="module")
+def filled(environment: Path, tmp_path_factory: pytest.TempPathFactory, root: Path) -> Machine:
+    """A machine that has run the workflow as it stands, and so filled the environment."""
+    machine = Machine.at(tmp_path_factory.mktemp("first"), root, environment)
+    machine.github(workflow(machine))
+    return machine
+
+
+@pytest.fixture
+def machine(filled: Machine, environment: Path, tmp_path: Path, root: Path) -> Machine:
+    """A machine on which earlier steps have installed adtool and pytest."""
+    return Machine.at(tmp_path, root, environment)
+
+
+def workflow(machine: Machine, install: bool = True) -> Any:
+    """That of the sample repository. install: as it stands; or an earlier step installed adtool."""
+    found = yaml.safe_load((machine.home / ".github/workflows/gradients.yml").read_text())
+    if not install:
+        (gate,) = [s for s in found["jobs"]["gradients"]["steps"] if s.get("id") == "gate"]
+        gate["with"]["install"] = "false"
+    return found
 
 
 def gitlab_job(machine: Machine) -> dict[str, Any]:
-    """The job of the sample's file over that of the template, as GitLab merges them."""
+    """The job of the sample's file over that of the template, as GitLab merges them.
+
+    The address of adtool's repository, which no machine here can reach, is that of the checkout.
+    """
     own = yaml.safe_load((machine.home / ".gitlab-ci.yml").read_text())
     (included,) = own["include"]
     job = yaml.safe_load((machine.root / included["file"]).read_text())["adtool"]
     variables = {**job["variables"], **own["adtool"]["variables"]}
+    address, rest = variables["ADTOOL_PACKAGES"].split("\n", 1)
+    assert address == "git+https://HOST/GROUP/adtool"
+    variables["ADTOOL_PACKAGES"] = f"{machine.root}\n{rest}"
     return {**job, **own["adtool"], "variables": variables}
 
 
 @needs("FORMAT=FILE", "--annotations", "report")
-def test_the_workflow_is_green(machine: Machine) -> None:
-    machine.github(workflow(machine))
+def test_the_workflow_is_green(filled: Machine) -> None:
+    machine = filled
     assert machine.outcome == "success", machine.out
     assert machine.outputs["gate"]["exit-code"] == "0"
     assert machine.ran[-1] == "Tests"
@@ -60,9 +88,7 @@ def test_the_workflow_is_green(machine: Machine) -> None:
     assert cases
     assert not any(case.findall("failure") for case in cases)
     assert machine.summary
-    assert machine.installed == [
-        "python -m pip install -e .", f'python -m pip install --quiet "{machine.root}"',
-    ]  # fmt: skip
+    assert machine.outputs["page"]["html"]
 
 
 @needs("FORMAT=FILE", "--annotations", "report")
@@ -71,6 +97,7 @@ def test_a_spoiled_gradient_turns_the_workflow_red(machine: Machine) -> None:
     machine.github(workflow(machine))
     assert machine.outcome == "failure"
     assert machine.outputs["gate"]["exit-code"] == "1"
+    assert machine.outputs["page"]["html"]
     # Annotations are on the line of the change, and the summary says what is wrong.
     notes = [x for x in machine.out.splitlines() if x.startswith("::error ")]
     assert any(f"file={KERNELS}" in x and "line=14" in x and "G001" in x for x in notes), notes
@@ -100,7 +127,7 @@ def test_a_spoiled_gradient_turns_the_workflow_red(machine: Machine) -> None:
 @needs("FORMAT=FILE", "--annotations", "report")
 def test_a_script_that_fails_turns_the_workflow_red(machine: Machine) -> None:
     machine.change("scripts/fit.py", "COUNT = 8", "COUNT = unknown")
-    machine.github(workflow(machine))
+    machine.github(workflow(machine, install=False))
     assert machine.outcome == "failure"
     assert machine.outputs["gate"]["exit-code"] == "2"
 
@@ -124,6 +151,7 @@ def test_the_hook_before_a_commit(machine: Machine) -> None:
     config = yaml.safe_load((machine.home / ".pre-commit-config.yaml").read_text())
     (own,) = config["repos"][0]["hooks"]
     files = ["README.md", KERNELS, "scripts/fit.py", "tests/test_springs.py"]
+    machine.shell(INSTALL)
     assert machine.hook(hook, own, files) == 0, machine.out
     assert machine.hook(hook, own, ["README.md", KERNELS]) == 0  # none of its files
     machine.change(KERNELS, RIGHT, WRONG)
@@ -133,8 +161,7 @@ def test_the_hook_before_a_commit(machine: Machine) -> None:
 
 @needs("--changed-since")
 def test_the_hook_of_what_a_change_touches(machine: Machine) -> None:
-    import subprocess
-
+    machine.shell(INSTALL)
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
     subprocess.run([*git, "add", "."], cwd=machine.home, check=True)
     subprocess.run([*git, "commit", "-qm", "first"], cwd=machine.home, check=True)
@@ -152,9 +179,7 @@ def test_the_hook_of_what_a_change_touches(machine: Machine) -> None:
 def test_pre_commit_itself_runs_the_hook(machine: Machine, tmp_path: Path) -> None:
     """By `pre-commit try-repo`, with the environment of the tests in place of one of its own."""
     pytest.importorskip("pre_commit", reason="pre-commit is in the extra `ci`")
-    import subprocess
-    import sys
-
+    machine.shell(INSTALL)
     hooks = tmp_path / "hooks"
     hooks.mkdir()
     text = (machine.root / ".pre-commit-hooks.yaml").read_text()
@@ -195,10 +220,9 @@ WORSE = (
 @needs("FORMAT=FILE", "--annotations", "report", "--baseline", "baseline")
 def test_a_regression_in_accuracy_alone_turns_the_workflow_red(machine: Machine) -> None:
     """Same derivative, worse rounding: no finding, but more digits lost than in the baseline."""
-    told = adtool(machine, "baseline", "write", "-q", "--each", "scripts/fit.py", "--", "2")
-    assert told.returncode == 0, told.stderr
+    machine.shell(f"{INSTALL}\nadtool baseline write -q --each scripts/fit.py -- 2")
     assert str(machine.home) not in (machine.home / "adtool-baseline.jsonl").read_text()
-    steps = workflow(machine)
+    steps = workflow(machine, install=False)
     # The tests of the repository know nothing of a baseline.
     (*_, gate, tests) = steps["jobs"]["gradients"]["steps"]
     assert (gate["id"], tests["name"]) == ("gate", "Tests")
@@ -224,11 +248,3 @@ def test_a_regression_in_accuracy_alone_turns_the_workflow_red(machine: Machine)
     assert list(ElementTree.fromstring(files["junit.xml"]).iter("failure"))
     assert "G015" in files["report.html"].decode()
     assert "G015" in machine.summary
-
-
-def adtool(machine: Machine, *words: str) -> subprocess.CompletedProcess[str]:
-    """Runs the tool in the repository, as a user at a terminal."""
-    return subprocess.run(
-        [sys.executable, "-m", "adtool", *words], cwd=machine.home, env=machine.env, text=True,
-        capture_output=True, check=False,
-    )  # fmt: skip

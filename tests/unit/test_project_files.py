@@ -59,21 +59,6 @@ def test_readme_has_its_two_commands(name: str, word: str) -> None:
     assert len(done.stdout.strip().splitlines()) == 1
 
 
-def test_readme_example_prints_what_it_says(tmp_path: Path) -> None:
-    """The 20-line example of README.md, run as a file, prints the comment of its last line."""
-    text = (ROOT / "README.md").read_text()
-    example = re.search(r"```python\n(.*?)```", text, re.DOTALL)
-    assert example is not None
-    script = tmp_path / "example.py"
-    script.write_text(example.group(1))
-    done = subprocess.run(
-        [sys.executable, str(script)], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    expected = example.group(1).rstrip().splitlines()[-1].split("# ")[1]
-    assert done.stdout.split() == expected.split()
-
-
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"])
 def test_links_of_documents_lead_somewhere(name: str) -> None:
     text = (ROOT / name).read_text()

@@ -51,7 +51,6 @@ def blame(
 
     thread: the one that is most likely to show it, which is looked at first.
     """
-    ends = perf_counter() + SECONDS
     w = {b: rng.standard_normal(exact.initial[b].shape) for b in outputs}
     given = {a: g.copy() for a, g in exact.vjp(w).items()}
     single = any(g.dtype != np.float64 for g in given.values())
@@ -73,7 +72,7 @@ def blame(
         except (EvaluationFailed, EngineError, TypeError):
             continue
         if differs:
-            out.append(_at_worst(exact, f, thread, ends))
+            out.append(_at_worst(exact, f, thread))
     return tuple(out)
 
 
@@ -110,7 +109,7 @@ class _Watching(interp._Thread):
         return super().call(fn, args)
 
 
-def _at_worst(exact: Evaluation, fn: n.Function, thread: int, ends: float) -> Blame:
+def _at_worst(exact: Evaluation, fn: n.Function, thread: int) -> Blame:
     """The derivative at those of its operands where it is furthest off, as time allows."""
     grad, written = fn.grad, fn.grad or fn.replay
     assert written is not None
@@ -133,6 +132,7 @@ def _at_worst(exact: Evaluation, fn: n.Function, thread: int, ends: float) -> Bl
         if all(isinstance(a := s.args[k], n.Var) and kernel.get(a) in exact.wrt for s in sites)
     }  # fmt: skip
     worst, most = plain, 0.0
+    ends = perf_counter() + SECONDS  # from here: nothing is compiled any more
     for f, args in _calls(exact, fn.name, thread, ends):
         if perf_counter() > ends:
             break

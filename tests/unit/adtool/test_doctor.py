@@ -30,7 +30,8 @@ def test_every_piece_is_named(pieces: Any) -> None:
     report, items = pieces()
     assert report.ok and report.exit_code == 0
     for name in ("python", "compiler", "cache", "kernels on the CPU", "CUDA", "numpy", "cupy",
-                 "torch", "jax", "paddle", "numba", "matplotlib", "graphviz", "dot"):  # fmt: skip
+                 "torch", "jax", "paddle", "numba", "matplotlib", "graphviz", "jinja2",
+                 "dot"):  # fmt: skip
         assert items[name].status == "ok" or items[name].help, name
     assert {"torch", "jax"} & set(sys.modules) == before
 

@@ -10,8 +10,6 @@ from adtool.page.document import render_html
 from tests.unit.adtool.page.conftest import Opener
 from tests.unit.adtool.page.sample import failed_run, page, run
 
-pytest.importorskip("jinja2", reason="the page needs the extra `report`")
-
 ROWS = ".launches tbody tr:not(.detail)"
 
 

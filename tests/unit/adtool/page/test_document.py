@@ -6,19 +6,15 @@ import base64
 import hashlib
 import re
 import shutil
-import sys
 from dataclasses import replace
 
 import pytest
 
-from adtool.exits import ToolError
 from adtool.page import drawing
 from adtool.page.document import render_html
 from adtool.page.words import visible
 from tests.unit.adtool.page.parsed import Parsed
 from tests.unit.adtool.page.sample import HOSTILE, failed_run, page, run
-
-pytest.importorskip("jinja2", reason="the page needs the extra `report`")
 
 
 def test_it_has_every_section() -> None:
@@ -129,11 +125,3 @@ def test_a_run_that_failed_says_why() -> None:
     words = Parsed(render_html(page(failed_run()))).words
     assert "Not checked" in words
     assert HOSTILE[2] in words
-
-
-def test_without_jinja_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ToolError) as found:
-        render_html(page(run()))
-    assert "jinja2" in found.value.message
-    assert "adtool[report]" in found.value.help

@@ -9,8 +9,6 @@ import pytest
 
 from adtool.cli import main
 
-pytest.importorskip("jinja2", reason="the page needs the extra `report`")
-
 
 @pytest.mark.parametrize(
     ("words", "said"),

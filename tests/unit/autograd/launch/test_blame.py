@@ -149,3 +149,24 @@ def test_an_array_operand_is_named_by_the_element_that_is_wrong() -> None:
     (wrong,) = checked(diffused, wp.array([1.0, 1.0, 5.0, 1.0, 1.0], dtype=float)).blame
     assert (wrong.derivative, wrong.operands) == ("adj_laplace", (("i", "2"),))
     assert wrong.parts == (("u[2]", "10", "-10"),)
+
+
+def test_the_time_of_the_compiler_is_not_that_of_the_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The operands that are named do not depend on what was compiled before."""
+    from engine.autograd.launch import blame
+
+    now = 0.0
+
+    class Compiled(blame.Evaluation):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            nonlocal now
+            now += 100.0
+            super().__init__(*args, **kwargs)
+
+    monkeypatch.setattr(blame, "Evaluation", Compiled)
+    monkeypatch.setattr(blame, "perf_counter", lambda: now)
+    (wrong,) = checked(diffused, wp.array([1.0, 1.0, 5.0, 1.0, 1.0], dtype=float)).blame
+    assert now >= 100.0
+    assert wrong.operands == (("i", "2"),)
