@@ -73,7 +73,8 @@ def capture(
     target = one_target("capture", words, module)
     if target.capture:
         raise ToolError(f"`{target.script}` is a capture already", "copy it")
-    path = out or Path(f"{Path(target.name.removeprefix('-m ')).stem or 'run'}.adt")
+    named = "stdin" if target.text is not None else target.name.removeprefix("-m ")
+    path = out or Path(f"{Path(named).stem or 'run'}.adt")
     plain = no_color or bool(ctx.obj)
     require_capture(path)
     start, root = time.monotonic(), here()

@@ -31,11 +31,16 @@ class ErrorKind(str, Enum):
 
 def jacobian(
     ctx: typer.Context,
-    kernel: Annotated[
-        str, typer.Option(metavar="PATTERN", help="The kernel to look at, as for `check`.")
-    ],
     words: opt.Words = None,
     module: opt.Module = None,
+    kernel: Annotated[
+        str,
+        typer.Option(
+            metavar="PATTERN",
+            help="The kernel to look at, as for `check` (default: the only one, or the only one "
+            "that a check fails; else all are listed).",
+        ),
+    ] = "",
     input: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this input; may be repeated."),
@@ -82,7 +87,7 @@ def jacobian(
         kernel, tuple(input or ()), tuple(output or ()), _launch(launch), _kind(plot),
         "" if error is None else error.value,
     )  # fmt: skip
-    check = CheckOptions(kernels=(kernel,), device=device, memory=memory, trust=trust, alias=alias)
+    check = CheckOptions(kernels=(kernel,) if kernel else (), device=device, memory=memory, trust=trust, alias=alias)
     plain = no_color or bool(ctx.obj)
     job = Job(target, check, options)
     if jobs or executor:
