@@ -30,7 +30,11 @@ def chosen(
         for tape, index, record in launches:
             if (tape, index) == options.launch:
                 return replace(options, kernel=record.kernel.key), ""
-        kernels = kernels[:1]  # there is no such launch, which is said of it
+        wanted = ":".join(map(str, options.launch))
+        return Outcome(
+            "target", f"there is no launch {wanted}", "name one of these kernels by --kernel",
+            _listed(kernels, launches, {}),
+        )  # fmt: skip
     if len(kernels) == 1:
         return replace(options, kernel=kernels[0]), "the only kernel"
     failing = {k: at for k in kernels if (at := _failing(k, launches)) is not None}

@@ -118,10 +118,10 @@ class CheckOptions:
 class JacobianOptions:
     """Which Jacobians to look at, and how.
 
-    kernel: a pattern of names, empty for the one that there is a choice of
-    (`adtool.jacobian_choice`). inputs, outputs: names of arguments, all where empty. launch: numbers of
-    tape and launch, None for the first one of the kernel. plot: the format of the plot,
-    empty for none. error: what to plot in place of the Jacobian, or empty.
+    kernel: a pattern of names, empty for the one that there is a choice of (see
+    `adtool.jacobian_choice`). inputs, outputs: names of arguments, all where empty. launch: numbers
+    of tape and launch, None for the first one of the kernel. plot: the format of the plot, empty
+    for none. error: what to plot in place of the Jacobian, or empty.
     """
 
     kernel: str

@@ -60,7 +60,7 @@ def _require_python(script: str) -> None:
             f"`{script}` is a notebook, not a Python script",
             f"make a script of it: jupyter nbconvert --to script {shlex.quote(script)}",
         )
-    if suffix in (".pyc", ".pyo") or begin[2:4] == b"\r\n" and b"\0" in begin[4:16]:
+    if suffix in (".pyc", ".pyo") or (begin[2:4] == b"\r\n" and b"\0" in begin[4:16]):
         raise ToolError(
             f"`{script}` is compiled Python, which has no source lines to check",
             f"name the script that it was made of: {_source_of(script)}",

@@ -44,7 +44,7 @@ def capture(
         typer.Option(
             "--check",
             help="Check gradients, too, and keep the report with the rest.",
-            rich_help_panel=opt.RUN,
+            rich_help_panel=opt.KEPT,
         ),
     ] = False,
     kernels: Annotated[
@@ -52,7 +52,7 @@ def capture(
         typer.Option(
             "--kernel",
             metavar="PATTERN",
-            rich_help_panel=opt.RUN,
+            rich_help_panel=opt.KEPT,
             help="Keep only what kernels of this name read; may be repeated.",
         ),
     ] = None,
