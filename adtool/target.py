@@ -55,6 +55,8 @@ def run_target(target: Target) -> None:
         sys.argv[0] = values["__file__"]
     module = types.ModuleType("__main__")
     module.__dict__.update(values, __builtins__=builtins)
+    if sys.version_info < (3, 14):  # from then on annotations are made when they are asked for
+        module.__dict__["__annotations__"] = {}
     sys.modules["__main__"] = module
     exec(code, module.__dict__)
     join_threads()
@@ -145,10 +147,10 @@ def _find(name: str) -> importlib.machinery.ModuleSpec:
     except (ValueError, TypeError):
         spec = None
     if spec is None:
-        raise TargetError(
-            f"no module named `{name}`",
-            "modules are searched as by `python -m`: from the current directory, then sys.path",
-        )
+        where = "modules are searched as by `python -m`: from the current directory, then sys.path"
+        whole = f"a module is named without its ending: -m {name.removesuffix('.py')}"
+        help = whole if name.endswith(".py") else where
+        raise TargetError(f"no module named `{name}`", help)
     return spec
 
 

@@ -114,9 +114,7 @@ def test_files_outside(
 
 @pytest.mark.parametrize("key", ["out", "output"])
 @pytest.mark.parametrize("path", INSIDE)
-def test_files_inside(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, key: str
-) -> None:
+def test_files_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, key: str) -> None:
     folder = _folder(tmp_path)
     monkeypatch.chdir(folder / "a")
     text = f"[tool.adtool]\n{key} = ['markdown={path}']\nbaseline = '{path}'\n"
