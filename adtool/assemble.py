@@ -204,10 +204,11 @@ def _unmatched(session: Session) -> tuple[str, ...]:
 
 
 def _notes(session: Session) -> tuple[str, ...]:
-    return (*_unmatched(session), *_strayed(session))
+    return (*_unmatched(session), *strayed_notes(session))
 
 
-def _strayed(session: Session) -> tuple[str, ...]:
+def strayed_notes(session: Session) -> tuple[str, ...]:
+    """What is said of options of the tool that went to the script."""
     if not session.strayed:
         return ()
     named = _some([f"`{o}`" for o in session.strayed])

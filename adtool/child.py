@@ -34,8 +34,9 @@ from adtool.faults import FaultLog
 from adtool.job import Columns, JacobianOptions, Job, ListingOptions, Running
 from adtool.matrices import MatrixGallery
 from adtool.outcome import Outcome, folded
+from adtool.packages import as_module
 from adtool.program_modules import ProgramModules, Restart
-from adtool.raised import is_normal, kind_of, place_of, shown, text_of
+from adtool.raised import file_of, is_normal, kind_of, place_of, shown, text_of
 from adtool.report import Problem
 from adtool.reruns import SHORT
 from adtool.sharing import MOST
@@ -209,7 +210,7 @@ def _run(
     if mover is not None:
         return Outcome("done", moved=mover.result)
     if error is not None:
-        outcome = _failed(error, modules)
+        outcome = _failed(error, modules, job)
     elif job.jacobian is not None:
         with _watched(job, None):
             outcome = _look(capture.tapes, job.jacobian, page, folder)
@@ -278,7 +279,7 @@ def _run_plainly(
         _end_fork(error)
     modules.require_meant(error)
     if error is not None:
-        return _failed(error, modules)
+        return _failed(error, modules, job)
     return Outcome("done", script_seconds=time.monotonic() - start, passes=log.notes())
 
 
@@ -348,7 +349,8 @@ def _look(
         with calm():
             failed = look(tapes, options, folder, share or Share())
     except engine.EngineError as error:
-        return refused(error, f"kernel `{options.kernel}` has no Jacobian to look at")
+        which = f"kernel `{options.kernel}`" if options.kernel else "the kernel"
+        return refused(error, f"{which} has no Jacobian to look at")
     return failed or Outcome("done", kernels=kernels_of(tapes))
 
 
@@ -406,14 +408,15 @@ def _end_fork(error: BaseException | None) -> NoReturn:
     raise error
 
 
-def _failed(error: BaseException, modules: ProgramModules) -> Outcome:
+def _failed(error: BaseException, modules: ProgramModules, job: Job) -> Outcome:
     if isinstance(error, SystemExit):
         return _exited(error)
     if isinstance(error, TargetError):
         return _not_started(error)
     if isinstance(error, engine.EngineError) and _is_ours(error):
         return refused(error, f"the engine refused what the script does{place_of(error)}")
-    help = modules.explained(error) or "the script must first run to its end by plain `python`"
+    help = modules.explained(error) or as_module(error, file_of(error), job)
+    help = help or "the script must first run to its end by plain `python`"
     missing = shown(getattr(error, "name", "")).strip("'")
     if isinstance(error, ModuleNotFoundError) and missing.partition(".")[0] == WARP:
         help = f"--alias {WARP} gives it the engine in place of Warp"

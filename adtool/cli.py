@@ -36,7 +36,6 @@ def _app(names: Iterable[str]) -> typer.Typer:
         name="adtool",
         cls=PlainGroup,
         add_completion=False,
-        no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -118,6 +117,9 @@ def _run(args: list[str] | None) -> int:
     given = sys.argv[1:] if args is None else args
     out = sys.stdout
     try:
+        if not given:  # the help, and no success: nothing was checked
+            _whole()(args=["--help"], prog_name="adtool", standalone_mode=False)
+            return int(Exit.FAILURE)
         code = _needed(given)(args=given, prog_name="adtool", standalone_mode=False)
         # 130 is an interrupt, to newer versions of typer.
         return int(Exit.FAILURE) if code == 130 else int(code or 0)

@@ -130,7 +130,7 @@ def _overrides(path: Path, table: dict[str, Any], check: Any) -> tuple[Override,
 
 
 # Options that mean something else to another command, and whose keys they are.
-OWNERS = {"output": "check"}
+OWNERS = {"out": "check", "output": "check"}
 
 
 def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -61,7 +61,7 @@ _PACKAGES = (
     ("numpy", "numpy", "pip install numpy", True),
     ("typer", "typer", "pip install typer", True),
     ("rich", "rich", "pip install rich", True),
-    ("matplotlib", "matplotlib", "plots (`adtool jacobian --plot`): pip install matplotlib", False),
+    ("matplotlib", "matplotlib", "plots (`adtool jacobian --out`): pip install matplotlib", False),
     ("graphviz", "graphviz", "graphs of tapes: pip install graphviz", False),
     ("jinja2", "jinja2", "the page of `adtool report`: pip install jinja2", False),
     ("cupy", "", "CUDA: pip install 'adtool[cuda12]' or 'adtool[cuda13]'", False),

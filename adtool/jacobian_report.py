@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adtool import codec, files
+from adtool.jacobian_choice import chosen as chosen_kernel
 from adtool.job import JacobianOptions
 from adtool.outcome import Outcome
 from adtool.pair_errors import known_errors
@@ -46,7 +47,8 @@ class JacobianReport:
     tape, launch: its numbers; `launches` of kernels that match `pattern` were recorded. file,
     line: the kernel; call_file, call_line: the launch. error: what was plotted in place of the
     Jacobian.
-    verdicts: of a check, where errors were asked for.
+    verdicts: of a check, where errors were asked for. why: it is this kernel, where none was
+    named.
     """
 
     kernel: str
@@ -62,6 +64,7 @@ class JacobianReport:
     error: str = ""
     verdicts: tuple[Verdict, ...] = ()
     pattern: str = ""
+    why: str = ""
 
     @property
     def wrong(self) -> bool:
@@ -79,6 +82,12 @@ def look(
     Raises EngineError for arguments that the kernel does not have, or has no gradients of.
     """
     launches = [(t, *found) for t, tape in enumerate(tapes) for found in _launches(tape)]
+    why = ""
+    if launches and not options.kernel:
+        choice = chosen_kernel(launches, options)
+        if isinstance(choice, Outcome):
+            return choice
+        options, why = choice
     mine = [x for x in launches if fnmatchcase(x[2].kernel.key, options.kernel)]
     failed = _missing(launches, mine, options)
     if failed is not None:
@@ -110,7 +119,7 @@ def look(
     report = JacobianReport(
         record.kernel.key, number, index, len(mine), tuple(record.dim), span.file, span.line,
         None if site is None else site.file, None if site is None else site.line,
-        summarise(found), options.error, verdicts, options.kernel,
+        summarise(found), options.error, verdicts, options.kernel, why,
     )  # fmt: skip
     (folder / files.JACOBIAN).write_text(codec.dumps(report), encoding="ascii")
     return None

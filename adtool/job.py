@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -21,6 +22,8 @@ _OF_DIVIDED = ("eps", "atol", "rtol", "max_inputs", "max_outputs", "seed")
 
 # Operations that one run keeps traces of: they are told as text, of some hundred bytes each.
 TRACES = 40_000
+
+STDIN = "<stdin>"  # what Python calls a script that it reads from standard input
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +118,10 @@ class CheckOptions:
 class JacobianOptions:
     """Which Jacobians to look at, and how.
 
-    kernel: its name. inputs, outputs: names of arguments, all where empty. launch: numbers of
-    tape and launch, None for the first one of the kernel. plot: the format of the plot,
-    empty for none. error: what to plot in place of the Jacobian, or empty.
+    kernel: a pattern of names, empty for the one that there is a choice of (see
+    `adtool.jacobian_choice`). inputs, outputs: names of arguments, all where empty. launch: numbers
+    of tape and launch, None for the first one of the kernel. plot: the format of the plot, empty
+    for none. error: what to plot in place of the Jacobian, or empty.
     """
 
     kernel: str
@@ -170,13 +174,17 @@ class Running:
 class Target:
     """A script's path or a module's name (one of them), and its arguments.
 
-    capture: the path is that of a capture, which is checked and not run.
+    capture: the path is that of a capture, which is checked and not run. text: of a script that
+    came from standard input, each byte as the character of its number; `script` is `STDIN` then.
+    command: that the target was named to, for help that names a command line.
     """
 
     script: str | None = None
     module: str | None = None
     args: tuple[str, ...] = ()
     capture: bool = False
+    text: str | None = None
+    command: str = field(default="check", compare=False)
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ import importlib.machinery
 import linecache
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -41,13 +41,26 @@ def overlaid(file: str, data: bytes) -> Overlaid:
 def content(path: str) -> bytes | None:
     """What a file is to hold in place of what it holds; None where it is as on disk."""
     known = _contents.get()
-    return known.get(os.path.realpath(path)) if known else None
+    return known.get(_key(path)) if known else None
 
 
 def lines(path: str) -> list[str]:
     """The lines of a Python file. Raises OSError, SyntaxError, UnicodeDecodeError."""
     data = content(path)
     return decoded(read(path) if data is None else data)
+
+
+def enter(name: str, data: bytes) -> None:
+    """Has this process know a text that no file holds, by a name such as `<stdin>`, from now on."""
+    _contents.set({**(_contents.get() or {}), _key(name): data})
+    # What is no text is told by who compiles it.
+    with suppress(SyntaxError, UnicodeDecodeError):
+        _tell(name, data)
+
+
+def _key(path: str) -> str:
+    """What a file is known by here: its real path. A name that is no file's stays as it is."""
+    return path if path.startswith("<") else os.path.realpath(path)
 
 
 @contextmanager
@@ -57,7 +70,7 @@ def told(files: Sequence[Overlaid]) -> Iterator[None]:
         yield
         return
     before = {f.file: linecache.cache.pop(f.file, None) for f in files}
-    token = _contents.set({os.path.realpath(f.file): f.data for f in files})
+    token = _contents.set({_key(f.file): f.data for f in files})
     try:
         for f in files:
             _tell(f.file, f.data)

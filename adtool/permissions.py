@@ -36,14 +36,14 @@ PERMISSIONS: dict[str, Permission] = {
     # Writes a file, in the place of any other.
     "plot": Permission.NONE,
     "out": Permission.NONE,
-    "html": Permission.NONE,
     # Writes what is accepted into the baseline.
     "adopt": Permission.NONE,
     # Files.
-    "output": Permission.INSIDE,
+    "check.out": Permission.INSIDE,
+    "baseline.out": Permission.INSIDE,
     "baseline": Permission.INSIDE,
     # Names of arrays.
-    "jacobian.output": Permission.ANY,
+    "output": Permission.ANY,
     "input": Permission.ANY,
     "track_input": Permission.ANY,
     "track_output": Permission.ANY,

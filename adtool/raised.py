@@ -77,6 +77,11 @@ def place_of(error: BaseException) -> str:
     return own or found
 
 
+def file_of(error: BaseException) -> str:
+    """The file of the innermost frame, but for those of the tool and of Python's imports."""
+    return next(map(_file, reversed(list(_traces(error)))), "")
+
+
 def _read(error: BaseException, name: str) -> Any:
     """An attribute that Python itself gives exceptions, whatever their class makes of its name."""
     return BaseException.__dict__[name].__get__(error)

@@ -18,10 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from adtool import codec, files, interrupts, paths, places, status, temporary
+from adtool import codec, files, interrupts, paths, status, temporary
 from adtool.exits import ToolError, because
-from adtool.job import CheckOptions, Job, Target
+from adtool.job import STDIN, CheckOptions, Job, Target
+from adtool.overlay import enter
 from adtool.report import Failure, Finding
+from adtool.scripts import require_script
 from engine.classes import dataclass
 from engine.private import Untrusted
 from engine.private import private_folder as trusted_folder
@@ -122,8 +124,9 @@ def run_session(
     Raises:
         ToolError: the script is not there to be run, or the system does not let it run.
     """
-    if job.target.script is not None:
-        _require_script(job.target.script)
+    require_script(job.target)
+    if job.target.text is not None:  # what is told of it shows its lines
+        enter(STDIN, job.target.text.encode("latin-1"))
     start = time.monotonic()
     out = subprocess.DEVNULL if silent else _stderr_descriptor() if stdout_to_stderr else None
     err = subprocess.DEVNULL if silent else None
@@ -198,15 +201,6 @@ def _listing(folder: Path) -> KernelListing:
 
     with _blaming("the results cannot be read", _TEMPORARY):
         return codec.loads(KernelListing, files.text(folder / files.LISTING))
-
-
-def _require_script(script: str) -> None:
-    if os.path.isdir(script):
-        raise ToolError(f"`{script}` is a directory", "name a script in it, or use -m MODULE")
-    if not os.path.exists(script):
-        raise ToolError(f"no script `{script}`", f"the current directory is {places.folder()}")
-    if not os.access(script, os.R_OK):
-        raise ToolError(f"`{script}` cannot be read", "check the permissions of the file")
 
 
 @contextmanager

@@ -51,6 +51,8 @@ def _texts(target: Target) -> Iterator[str]:
     libraries = (*map(str, own), *sysconfig.get_paths().values())
     files = {str(getattr(m, "__file__", None) or "") for m in list(sys.modules.values())}
     users = {f for f in files if f.endswith(".py") and not f.startswith(libraries)}
+    if target.text is not None:
+        yield target.text
     for name in sorted(users | ({target.script} if target.script else set())):
         with suppress(OSError):
             yield read(name)[:_SIZE].decode("utf-8", "replace")

@@ -14,7 +14,8 @@ import types
 from typing import Any
 
 from adtool import overlay
-from adtool.job import Target
+from adtool.job import STDIN, Target
+from adtool.scripts import no_python_hint
 from engine.reading import read
 
 # As they are before the target: it may put others in their place.
@@ -38,19 +39,24 @@ def run_target(target: Target) -> None:
         TargetError: it cannot be found, read or compiled.
         BaseException: whatever the target raises.
     """
-    if target.script is not None:
+    if target.text is not None:
+        code, values = _load_text(target.text.encode("latin-1"))
+        sys.argv = ["-", *target.args]
+    elif target.script is not None:
         code, values = _load_script(target.script)
         sys.argv = [target.script, *target.args]
     else:
         # As `python -m`: the search path is set before the parent packages are imported.
         sys.argv = ["-m", *target.args]
     if (first := first_folder(target)) is not None:
-        sys.path.insert(0, first)
+        sys.path.insert(0, first if target.text is None else "")
     if target.script is None:
         code, values = _load_module(str(target.module))
         sys.argv[0] = values["__file__"]
     module = types.ModuleType("__main__")
     module.__dict__.update(values, __builtins__=builtins)
+    if sys.version_info < (3, 14):  # from then on annotations are made when they are asked for
+        module.__dict__["__annotations__"] = {}
     sys.modules["__main__"] = module
     exec(code, module.__dict__)
     join_threads()
@@ -60,7 +66,7 @@ def first_folder(target: Target) -> str | None:
     """The folder that Python looks for the target's modules in first."""
     if getattr(sys.flags, "safe_path", False):
         return None
-    if target.script is not None:
+    if target.script is not None and target.text is None:
         return os.path.dirname(os.path.realpath(target.script))
     try:
         return os.getcwd()
@@ -88,6 +94,14 @@ def _load_script(script: str) -> tuple[types.CodeType, dict[str, Any]]:
     loader = importlib.machinery.SourceFileLoader("__main__", path)
     values = {"__file__": path, "__loader__": loader, "__package__": None, "__cached__": None}
     return _compile(text, path, script), values
+
+
+def _load_text(text: bytes) -> tuple[types.CodeType, dict[str, Any]]:
+    """A script from standard input. Its lines are known to tracebacks, and to kernels."""
+    overlay.enter(STDIN, text)
+    loader = importlib.machinery.BuiltinImporter
+    values = {"__file__": STDIN, "__loader__": loader, "__package__": None, "__cached__": None}
+    return _compile(text, STDIN, STDIN), values
 
 
 def _load_module(name: str) -> tuple[types.CodeType, dict[str, Any]]:
@@ -133,10 +147,10 @@ def _find(name: str) -> importlib.machinery.ModuleSpec:
     except (ValueError, TypeError):
         spec = None
     if spec is None:
-        raise TargetError(
-            f"no module named `{name}`",
-            "modules are searched as by `python -m`: from the current directory, then sys.path",
-        )
+        where = "modules are searched as by `python -m`: from the current directory, then sys.path"
+        whole = f"a module is named without its ending: -m {name.removesuffix('.py')}"
+        help = whole if name.endswith(".py") else where
+        raise TargetError(f"no module named `{name}`", help)
     return spec
 
 
@@ -149,7 +163,8 @@ def _compile(text: bytes, path: str, name: str) -> types.CodeType:
         cause = error if isinstance(error, SyntaxError) else SyntaxError(str(error))
         if cause.filename is None:
             cause.filename = path
-        raise TargetError(f"`{name}` has a syntax error", cause=cause) from None
+        help = no_python_hint(name)
+        raise TargetError(f"`{name}` has a syntax error", help, cause) from None
     assert isinstance(code, types.CodeType)
     return code
 

@@ -33,11 +33,6 @@ def words(error: Any) -> tuple[str, str]:
     source = ctx.get_parameter_source(name) if name else None
     if getattr(source, "name", "") == "DEFAULT_MAP":
         return text, "the value stands in [tool.adtool] of pyproject.toml"
-    param = getattr(error, "param", None)
-    given = {w.partition("=")[0] for w in ctx.meta.get("adtool.words", ())}
-    late = sorted(given.intersection(getattr(param, "opts", ())))
-    if late and text.startswith("Missing"):
-        return text, f"`{late[0]}` went to the script: options of adtool come before the script"
     return text, f"`{ctx.command_path} --help` lists the options"
 
 

@@ -37,7 +37,7 @@ def spare_others(path: Path) -> None:
     if not ours:
         raise ToolError(
             f"`{path}` is there, and no report of adtool: settings replace no other file",
-            "name another file in the settings, remove this one, or name it by --output",
+            "name another file in the settings, remove this one, or name it by --out",
         )
 
 

@@ -44,7 +44,7 @@ def capture(
         typer.Option(
             "--check",
             help="Check gradients, too, and keep the report with the rest.",
-            rich_help_panel=opt.RUN,
+            rich_help_panel=opt.KEPT,
         ),
     ] = False,
     kernels: Annotated[
@@ -52,7 +52,7 @@ def capture(
         typer.Option(
             "--kernel",
             metavar="PATTERN",
-            rich_help_panel=opt.RUN,
+            rich_help_panel=opt.KEPT,
             help="Keep only what kernels of this name read; may be repeated.",
         ),
     ] = None,
@@ -73,7 +73,8 @@ def capture(
     target = one_target("capture", words, module)
     if target.capture:
         raise ToolError(f"`{target.script}` is a capture already", "copy it")
-    path = out or Path(f"{Path(target.name.removeprefix('-m ')).stem or 'run'}.adt")
+    named = "stdin" if target.text is not None else target.name.removeprefix("-m ")
+    path = out or Path(f"{Path(named).stem or 'run'}.adt")
     plain = no_color or bool(ctx.obj)
     require_capture(path)
     start, root = time.monotonic(), here()

@@ -39,6 +39,7 @@ def check(
     eps: Annotated[
         float | None,
         typer.Option(
+            metavar="STEP",
             help="Step of the differences (default: chosen by value).",
             callback=opt.above(0, True),
             rich_help_panel=opt.TUNING,
@@ -47,6 +48,7 @@ def check(
     atol: Annotated[
         float | None,
         typer.Option(
+            metavar="SIZE",
             help="Absolute tolerance (default: chosen by scale).",
             callback=opt.above(0),
             rich_help_panel=opt.TUNING,
@@ -54,7 +56,12 @@ def check(
     ] = None,
     rtol: Annotated[
         float | None,
-        typer.Option(help="Relative tolerance.", callback=opt.above(0), rich_help_panel=opt.TUNING),
+        typer.Option(
+            metavar="SIZE",
+            help="Relative tolerance.",
+            callback=opt.above(0),
+            rich_help_panel=opt.TUNING,
+        ),
     ] = None,
     kernels: Annotated[
         list[str] | None,
@@ -106,6 +113,7 @@ def check(
     order: Annotated[
         int,
         typer.Option(
+            metavar="N",
             min=1,
             max=2,
             rich_help_panel=opt.CHOICE,
@@ -142,13 +150,17 @@ def check(
     max_inputs: Annotated[
         int,
         typer.Option(
-            help="Input scalars compared for each array; -1: all.", rich_help_panel=opt.CHOICE
+            metavar="N",
+            help="Input scalars compared for each array; -1: all.",
+            rich_help_panel=opt.CHOICE,
         ),
     ] = -1,
     max_outputs: Annotated[
         int,
         typer.Option(
-            help="Output scalars compared for each array; -1: all.", rich_help_panel=opt.CHOICE
+            metavar="N",
+            help="Output scalars compared for each array; -1: all.",
+            rich_help_panel=opt.CHOICE,
         ),
     ] = -1,
     taylor: Annotated[
@@ -169,9 +181,7 @@ def check(
     ] = None,
     alias: opt.Alias = None,
     device: opt.DeviceName = None,
-    seed: Annotated[
-        int, typer.Option(help="Seed of the random directions.", min=0, rich_help_panel=opt.RUN)
-    ] = 0,
+    seed: opt.Seed = 0,
     timeout: opt.Timeout = opt.TIMEOUT,
     memory: opt.Memory = None,
     trust: opt.Trust = False,
@@ -186,6 +196,7 @@ def check(
     format: Annotated[
         CheckFormat,
         typer.Option(
+            metavar="|".join(f.value for f in CheckFormat),
             rich_help_panel=opt.OUTPUT,
             help="What goes to standard output. With any but text, what the script prints goes "
             "to standard error.",
@@ -216,9 +227,11 @@ def check(
             "--exit-zero", help="Exit code 0 whatever is found.", rich_help_panel=opt.OUTPUT
         ),
     ] = False,
-    output: Annotated[
+    out: Annotated[
         list[str] | None,
         typer.Option(
+            "--out",
+            "--output",
             metavar="[FORMAT=]FILE",
             help="Write a report in this format to a file, too; may be repeated. Without FORMAT "
             "it is that of --format, and standard output is left to the script.",
@@ -282,7 +295,7 @@ def check(
         require_place(Path(plot))
         if len(targets) > 1:
             raise ToolError("--plot makes one picture", "name one script")
-    files, stdout = outputs_of(output or (), format.value, opt.in_settings(ctx, "output"))
+    files, stdout = outputs_of(out or (), format.value, opt.in_settings(ctx, "out"))
     style = Style(
         format.value, files, stdout, verbose, quiet, no_color or bool(ctx.obj), annotations
     )  # fmt: skip

@@ -43,6 +43,11 @@ class Fixing:
                     f"`{task.name}` is a capture: there is nothing in it to fix",
                     "check the script that it was made of",
                 )
+            if task.job.target.text is not None:
+                raise ToolError(
+                    "a script from standard input has no file to change",
+                    "save it in a file, and name that",
+                )
         if self.write:
             found = search(tasks, _silently(runs, tasks), self.unsafe)
             write(found.changes)

@@ -59,7 +59,7 @@ class Style:
 def outputs_of(
     words: Sequence[str], format: str, settings: bool = False
 ) -> tuple[tuple[Output, ...], bool]:
-    """The files that `--output` names, and whether standard output still gets a report.
+    """The files that `--out` names, and whether standard output still gets a report.
 
     `FORMAT=FILE` where the word before the first `=` is the name of a format; else the word is
     a file for a report in `format`, and standard output is left to the script. settings: whether
@@ -74,13 +74,13 @@ def outputs_of(
         name, equals, path = word.partition("=")
         near = difflib.get_close_matches(name, FORMATS, 1) if equals and name.isalpha() else []
         if near and name not in FORMATS:
-            raise ToolError(f"--output {word}: there is no format `{name}`",
+            raise ToolError(f"--out {word}: there is no format `{name}`",
                             f"did you mean {near[0]}={path}? A file of that name is ./{word}"
                             )  # fmt: skip
         if not equals or name not in FORMATS:
             name, path, stdout = format, word, False
         if not path:
-            raise ToolError(f"--output {word} names no file", "write --output sarif=FILE, or FILE")
+            raise ToolError(f"--out {word} names no file", "write --out sarif=FILE, or FILE")
         found.append(Output(name, path, settings))
     paths = [_place(o.path) for o in found]
     for number, path in enumerate(paths):

@@ -63,7 +63,7 @@ def _task(
 
 def _params(ctx: typer.Context, target: Target, project: Project) -> dict[str, Any]:
     params = dict(ctx.params)
-    for name, value in overridden(project, target.script).items():
+    for name, value in overridden(project, None if target.text else target.script).items():
         source = ctx.get_parameter_source(name)
         if getattr(source, "name", "") not in ("COMMANDLINE", "ENVIRONMENT"):
             params[name] = value

@@ -13,7 +13,10 @@ from adtool.commands.options import Format
 
 def doctor(
     ctx: typer.Context,
-    format: Annotated[Format, typer.Option(help="How the findings are written.")] = Format.text,
+    format: Annotated[
+        Format,
+        typer.Option(metavar="text|json", rich_help_panel=opt.OUTPUT, help="How it is written."),
+    ] = Format.text,
     no_color: opt.NoColor = False,
 ) -> None:
     """Look at the compiler, the kernel cache, CUDA and every framework, and say what to install.

@@ -1,7 +1,8 @@
-"""`adtool explain CODE`: prints the manual page of a code."""
+"""`adtool explain CODE`: prints the page of a finding, or of an error of the engine."""
 
 from __future__ import annotations
 
+import difflib
 from typing import Annotated
 
 import typer
@@ -11,20 +12,37 @@ from adtool.exits import ToolError
 
 def explain(
     code: Annotated[
-        str, typer.Argument(help="A finding's code, as G001; without it, all codes are listed.")
+        str,
+        typer.Argument(
+            metavar="[CODE]",
+            help="The code of a finding, as G001, or of an error, as E402; without it, all codes "
+            "are listed.",
+        ),
     ] = "",
 ) -> None:
-    """Print what a finding means, why it matters and what to do about it."""
+    """Print what a finding or an error means, with an example, and what to do about it."""
+    from adtool.errors import PAGES, text_of
     from adtool.rules import load_rules
+    from engine.diagnostics import CODES
 
     rules = load_rules()
     if not code:
+        typer.echo("findings of adtool check")
         for rule in rules:
-            typer.echo(f"{rule.code}  {rule.severity:<8} {rule.name}")
+            typer.echo(f"  {rule.code}  {rule.severity:<8} {rule.name}")
+        typer.echo("errors of the engine")
+        for name in PAGES:
+            typer.echo(f"  {name}  {CODES[name]}")
         return
     for rule in rules:
         if code.lower() in (rule.code.lower(), rule.name):
             typer.echo(rule.page(), nl=False)
             return
-    known = ", ".join(rule.code for rule in rules)
-    raise ToolError(f"no finding has the code {code!r}", f"the codes are {known}")
+    if code.upper() in PAGES:
+        typer.echo(text_of(code.upper()), nl=False)
+        return
+    known = [*(rule.code for rule in rules), *(rule.name for rule in rules), *PAGES]
+    near = difflib.get_close_matches(code if code in known else code.upper(), known, 1)
+    near = near or difflib.get_close_matches(code.lower(), known, 1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise ToolError(f"there is no code {code!r}", f"{hint}`adtool explain` lists all codes")

@@ -36,37 +36,44 @@ class Direction(str, Enum):
     BT = "BT"
 
 
-_PICTURE = "What is drawn"
-_RUN = "How the target runs"
-
-
 def graph(
     ctx: typer.Context,
-    words: opt.Words = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SCRIPT [ARGS...]]",
+            help="The script, or `-` for standard input; all that stands after it is the script's "
+            "own. Nothing: the last run in this folder.",
+        ),
+    ] = None,
     module: opt.Module = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
+            rich_help_panel=opt.OUTPUT,
             help="A .dot, .svg, .png or .pdf file to draw to (default: dot text is printed).",
         ),
     ] = None,
     tape: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Which tape (default: the first with a failure).", rich_help_panel=_PICTURE
+            metavar="N",
+            min=0,
+            help="Which tape (default: the first with a failure).",
+            rich_help_panel=opt.PICTURE,
         ),
     ] = None,
     failing: Annotated[
         bool,
         typer.Option(
-            "--failing", help="Only the path of the first failure.", rich_help_panel=_PICTURE
+            "--failing", help="Only the path of the first failure.", rich_help_panel=opt.PICTURE
         ),
     ] = False,
     no_simplify: Annotated[
         bool,
         typer.Option(
-            "--no-simplify", help="Draw every launch, loops too.", rich_help_panel=_PICTURE
+            "--no-simplify", help="Draw every launch, loops too.", rich_help_panel=opt.PICTURE
         ),
     ] = False,
     hide_readonly: Annotated[
@@ -74,7 +81,7 @@ def graph(
         typer.Option(
             "--hide-readonly",
             help="Leave out arrays that nothing writes.",
-            rich_help_panel=_PICTURE,
+            rich_help_panel=opt.PICTURE,
         ),
     ] = False,
     label: Annotated[
@@ -82,7 +89,7 @@ def graph(
         typer.Option(
             metavar="NAME=LABEL",
             help="Call an array otherwise; may be repeated.",
-            rich_help_panel=_PICTURE,
+            rich_help_panel=opt.PICTURE,
         ),
     ] = None,
     short_names: Annotated[
@@ -90,37 +97,38 @@ def graph(
         typer.Option(
             "--short-names",
             help="Of several names of an array take the shortest.",
-            rich_help_panel=_PICTURE,
+            rich_help_panel=opt.PICTURE,
         ),
     ] = False,
     no_scopes: Annotated[
-        bool, typer.Option("--no-scopes", help="Draw no scopes.", rich_help_panel=_PICTURE)
+        bool, typer.Option("--no-scopes", help="Draw no scopes.", rich_help_panel=opt.PICTURE)
     ] = False,
     track_input: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
             help="Draw this array in any case, as an input; may be repeated.",
-            rich_help_panel=_PICTURE,
+            rich_help_panel=opt.PICTURE,
         ),
     ] = None,
     track_output: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="The same as an output.", rich_help_panel=_PICTURE),
+        typer.Option(metavar="NAME", help="The same as an output.", rich_help_panel=opt.PICTURE),
     ] = None,
     direction: Annotated[
-        Direction, typer.Option(help="Where it grows to.", rich_help_panel=_PICTURE)
+        Direction,
+        typer.Option(metavar="LR|RL|TB|BT", help="Where it grows to.", rich_help_panel=opt.PICTURE),
     ] = Direction.LR,
     no_health: Annotated[
         bool,
         typer.Option(
-            "--no-health", help="Colour arrays by requires_grad alone.", rich_help_panel=_PICTURE
+            "--no-health", help="Colour arrays by requires_grad alone.", rich_help_panel=opt.PICTURE
         ),
     ] = False,
     no_check: Annotated[
         bool,
         typer.Option(
-            "--no-check", help="Run the script, but check no gradient.", rich_help_panel=_RUN
+            "--no-check", help="Run the script, but check no gradient.", rich_help_panel=opt.RUN
         ),
     ] = False,
     alias: opt.Alias = None,

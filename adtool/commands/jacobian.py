@@ -14,6 +14,8 @@ from adtool.commands.options import Format
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
+from adtool.saying import say
+from adtool.strays import suspects
 from adtool.writing import require_place, write_file
 
 if TYPE_CHECKING:
@@ -31,33 +33,54 @@ class ErrorKind(str, Enum):
 
 def jacobian(
     ctx: typer.Context,
-    kernel: Annotated[
-        str, typer.Option(metavar="PATTERN", help="The kernel to look at, as for `check`.")
-    ],
     words: opt.Words = None,
     module: opt.Module = None,
-    input: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this input; may be repeated."),
-    ] = None,
-    output: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this output; may be repeated."),
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where to plot to: a .png, .svg or .pdf file."),
-    ] = None,
-    error: Annotated[
-        ErrorKind | None,
-        typer.Option(help="Plot how far the adjoint is off, and check the launch."),
-    ] = None,
+    kernel: Annotated[
+        str,
+        typer.Option(
+            metavar="PATTERN",
+            rich_help_panel=opt.SHOWN,
+            help="The kernel to look at, as for `check` (default: the only one, or the only one "
+            "that a check fails; else all are listed).",
+        ),
+    ] = "",
     launch: Annotated[
         str | None,
         typer.Option(
             metavar="TAPE:LAUNCH",
             callback=opt.one_launch,
+            rich_help_panel=opt.SHOWN,
             help="Which launch, numbered as by `check` (default: the first).",
+        ),
+    ] = None,
+    input: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", rich_help_panel=opt.SHOWN, help="Only this input; may be repeated."
+        ),
+    ] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", rich_help_panel=opt.SHOWN, help="Only this output; may be repeated."
+        ),
+    ] = None,
+    error: Annotated[
+        ErrorKind | None,
+        typer.Option(
+            metavar="relative|absolute",
+            rich_help_panel=opt.SHOWN,
+            help="Show how far the adjoint is off, and check the launch.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "--plot",
+            metavar="FILE",
+            rich_help_panel=opt.OUTPUT,
+            help="Draw to this .png, .svg or .pdf file, too.",
         ),
     ] = None,
     alias: opt.Alias = None,
@@ -79,20 +102,22 @@ def jacobian(
 
     target = one_target("jacobian", words, module)
     options = JacobianOptions(
-        kernel, tuple(input or ()), tuple(output or ()), _launch(launch), _kind(plot),
+        kernel, tuple(input or ()), tuple(output or ()), _launch(launch), _kind(out),
         "" if error is None else error.value,
     )  # fmt: skip
-    check = CheckOptions(kernels=(kernel,), device=device, memory=memory, trust=trust, alias=alias)
+    check = CheckOptions(
+        kernels=(kernel,) if kernel else (), device=device, memory=memory, trust=trust, alias=alias
+    )
     plain = no_color or bool(ctx.obj)
-    job = Job(target, check, options)
+    job = Job(target, check, options, suspects=suspects(target, opt.names(ctx)))
     if jobs or executor:
         from adtool.commands.jacobian_columns import with_derivatives
 
         job = with_derivatives(job, timeout, executor.value if executor else "", jobs or 0, plain)
     session = run(job, timeout, stdout_to_stderr=format is Format.json, no_color=plain)
-    if session.failure is None and plot is not None:
-        write_file(session.plot, plot)
-    _print(session, format, plain, "" if plot is None else str(plot))
+    if session.failure is None and out is not None:
+        write_file(session.plot, out)
+    _print(session, format, plain, "" if out is None else str(out))
     raise typer.Exit(_code(session))
 
 
@@ -109,17 +134,18 @@ def _launch(text: str | None) -> tuple[int, int] | None:
     return int(tape), int(number)
 
 
-def _kind(plot: Path | None) -> Literal["", "png", "svg", "pdf"]:
-    if plot is None:
+def _kind(out: Path | None) -> Literal["", "png", "svg", "pdf"]:
+    if out is None:
         return ""
-    kind = plot.suffix[1:].lower()
+    kind = out.suffix[1:].lower()
     if kind not in _KINDS:
-        raise ToolError(f"cannot plot to `{plot}`", "name a .png, .svg or .pdf file")
-    require_place(plot)
+        raise ToolError(f"cannot plot to `{out}`", "name a .png, .svg or .pdf file")
+    require_place(out)
     return cast(Literal["png", "svg", "pdf"], kind)
 
 
 def _print(session: Session, format: Format, no_color: bool, plot: str) -> None:
+    from adtool.assemble import strayed_notes
     from adtool.render import text
 
     if format is Format.json:
@@ -131,5 +157,7 @@ def _print(session: Session, format: Format, no_color: bool, plot: str) -> None:
 
         render.print_report(session.jacobian, plot, text.make_console(sys.stdout, no_color))
     sys.stdout.flush()
+    for note in strayed_notes(session):
+        say(f"note: {note}", file=sys.stderr)
     if session.failure is not None:
         text.print_failure(session.failure, text.make_console(sys.stderr, no_color))

@@ -12,13 +12,18 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-TIMEOUT = 600.0  # seconds: a script that loops for ever must end some day in CI, too
+from adtool.commands.helping import CHOICE, FIXES, KEPT, OUTPUT, PICTURE, RUN, SHOWN, TUNING
 
-TUNING = "How closely derivatives are compared"
-CHOICE = "What is checked"
-RUN = "How the target runs"
-OUTPUT = "What is printed"
-FIXES = "What is fixed"
+__all__ = [
+    "CHOICE", "FIXES", "KEPT", "OUTPUT", "PICTURE", "RUN", "SHOWN", "TUNING", "Alias",
+    "BaselineFile", "ChangedSince", "CheckFormat", "DeviceName", "Exclude", "ExecutorName",
+    "Factor", "FailFast", "Format", "FormatOption", "GateOption", "Jobs", "Memory", "Module",
+    "NoColor", "Overwrites", "Runner", "Seed", "ShowFixes", "TIMEOUT", "Timeout", "Trust",
+    "UnsafeFixes", "Words", "WriteFixes", "above", "chosen", "gates", "in_settings", "launches",
+    "module_name", "names", "one_launch",
+]  # fmt: skip
+
+TIMEOUT = 600.0  # seconds: a script that loops for ever must end some day in CI, too
 
 O = TypeVar("O")  # noqa: E741
 
@@ -113,13 +118,13 @@ Words = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="SCRIPT [ARGS...]",
-        help="The script; all that stands after it is the script's own.",
+        help="The script, or `-` for standard input; all that stands after it is the script's own.",
     ),
 ]
 Module = Annotated[
     str | None,
     typer.Option(
-        "-m", metavar="MODULE [ARGS...]", rich_help_panel=RUN,
+        "-m", metavar="MODULE", rich_help_panel=RUN,
         help="Run a module, as `python -m`; all that stands after it is the module's own.",
     ),
 ]  # fmt: skip
@@ -141,7 +146,14 @@ Alias = Annotated[
     ),
 ]  # fmt: skip
 DeviceName = Annotated[
-    str | None, typer.Option(help="The device to run on, as cpu or cuda:0.", rich_help_panel=RUN)
+    str | None,
+    typer.Option(
+        metavar="NAME", help="The device to run on, as cpu or cuda:0.", rich_help_panel=RUN
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(metavar="N", help="Seed of the random directions.", min=0, rich_help_panel=RUN),
 ]
 Timeout = Annotated[
     float,
@@ -167,7 +179,9 @@ Trust = Annotated[
 FormatOption = Annotated[
     Format,
     typer.Option(
-        help="With json, what the script prints goes to standard error.", rich_help_panel=OUTPUT
+        metavar="text|json",
+        rich_help_panel=OUTPUT,
+        help="With json, what the script prints goes to standard error.",
     ),
 ]
 NoColor = Annotated[

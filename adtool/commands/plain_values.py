@@ -1,4 +1,4 @@
-"""Parses values of options without importing a library.
+"""The help of commands, and values of their options, parsed without importing a library.
 
 Newer versions of typer have every value, also each default, made by Pydantic, which takes longer to
 load than all else of a command line. Texts, switches, plain numbers and words of a list need
@@ -14,6 +14,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from adtool.commands import helping
 from engine.characters import clean
 
 _FLOAT = re.compile(r"\d{1,15}(\.\d{1,15})?([eE][-+]?\d{1,3})?")
@@ -31,6 +32,15 @@ class PlainGroup(TyperGroup):
         """The help, in which defaults are those of the project."""
         return clean(super().get_help(ctx))
 
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """What it is, and examples."""
+        helping.write_text(self, formatter)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """The options, and the commands."""
+        helping.write_options(self, ctx, formatter)
+        helping.write_commands(self, ctx, formatter)
+
 
 class PlainCommand(TyperCommand):
     """A command whose options make plain values themselves."""
@@ -42,6 +52,19 @@ class PlainCommand(TyperCommand):
     def get_help(self, ctx: Any) -> str:
         """The help, in which defaults are those of the project."""
         return clean(super().get_help(ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What the usage has behind the command's name."""
+        arguments = [p for p in self.get_params(ctx) if p.param_type_name == "argument"]
+        return ["[OPTIONS]", *map(helping.usage_of, arguments)]
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """What the command does, and examples."""
+        helping.write_text(self, formatter)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """The options, in groups."""
+        helping.write_options(self, ctx, formatter)
 
 
 def _spared(parameter: Any) -> Any:

@@ -26,16 +26,32 @@ def reduce(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="The smaller capture (default: NAME.min.adt)."),
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            rich_help_panel=opt.OUTPUT,
+            help="The smaller capture (default: NAME.min.adt).",
+        ),
     ] = None,
     code: Annotated[
-        str, typer.Option(metavar="CODE", help="The finding to keep; the worst, at first.")
+        str,
+        typer.Option(
+            metavar="CODE",
+            rich_help_panel=opt.KEPT,
+            help="The finding to keep (default: the worst).",
+        ),
     ] = "",
     kernel: Annotated[
-        str, typer.Option(metavar="PATTERN", help="The kernel whose finding to keep.")
+        str,
+        typer.Option(
+            metavar="PATTERN", rich_help_panel=opt.KEPT, help="The kernel whose finding to keep."
+        ),
     ] = "*",
-    most: Annotated[int, typer.Option(metavar="N", min=1, help="Checks that may be run.")] = 300,
-    seed: Annotated[int, typer.Option(help="Seed of the random directions.", min=0)] = 0,
+    most: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, rich_help_panel=opt.KEPT, help="Checks that may be run."),
+    ] = 300,
+    seed: opt.Seed = 0,
     timeout: opt.Timeout = opt.TIMEOUT,
     trust: opt.Trust = False,
     no_color: opt.NoColor = False,

@@ -34,8 +34,15 @@ def report(
         ),
     ] = None,
     module: opt.Module = None,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The file to write: a .html file.")
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "--html",
+            metavar="FILE",
+            rich_help_panel=opt.OUTPUT,
+            help="The file to write: a .html file.",
+        ),
     ] = None,
     kernels: Annotated[
         list[str] | None,
@@ -48,9 +55,7 @@ def report(
     ] = None,
     alias: opt.Alias = None,
     device: opt.DeviceName = None,
-    seed: Annotated[
-        int, typer.Option(help="Seed of the random directions.", min=0, rich_help_panel=opt.RUN)
-    ] = 0,
+    seed: opt.Seed = 0,
     timeout: opt.Timeout = opt.TIMEOUT,
     memory: opt.Memory = None,
     trust: opt.Trust = False,
@@ -66,7 +71,7 @@ def report(
     from adtool.page.document import render_html
     from adtool.writing import write_file
 
-    out = _out(html)
+    page = _page(out)
     code = int(Exit.CLEAN)
     name = words[0] if words else ""
     if not words and module is None:
@@ -78,20 +83,20 @@ def report(
         options = opt.chosen(CheckOptions, ctx.params)
         given = gate_of(gate)
         data, code = _checked(one_target("report", words, module), options, timeout, given, plain)
-    write_file(render_html(data).encode("utf-8"), out)
-    say(f"page written to {out}")
+    write_file(render_html(data).encode("utf-8"), page)
+    say(f"page written to {page}")
     raise typer.Exit(code)
 
 
-def _out(html: Path | None) -> Path:
+def _page(out: Path | None) -> Path:
     from adtool.writing import require_place
 
-    if html is None:
-        raise ToolError("no file to write the page to", "name one: --html report.html")
-    if html.suffix.lower() not in (".html", ".htm"):
-        raise ToolError(f"cannot write a page to `{html}`", "name a .html file")
-    require_place(html)
-    return html
+    if out is None:
+        raise ToolError("no file to write the page to", "name one: --out report.html")
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ToolError(f"cannot write a page to `{out}`", "name a .html file")
+    require_place(out)
+    return out
 
 
 def _last() -> PageData:

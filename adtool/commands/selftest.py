@@ -8,15 +8,23 @@ from typing import Annotated
 
 import typer
 
+from adtool.commands import options as opt
+
 QUICK = 7  # every so many-th case
 
 
 def selftest(
-    seed: Annotated[int, typer.Option(help="Seed of the random directions.", min=0)] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="Only a part of the kernels.")] = False,
     kernel: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this kernel; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", rich_help_panel=opt.CHOICE, help="Only this kernel; may be repeated."
+        ),
     ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", rich_help_panel=opt.CHOICE, help="Only a part of the kernels."),
+    ] = False,
+    seed: opt.Seed = 0,
 ) -> None:
     """Check the checker: right kernels must pass, and their spoiled gradients must be caught.
 

@@ -40,8 +40,11 @@ def show(
     stage: Annotated[
         StageName,
         typer.Option(
-            help="The Python syntax tree, the typed IR, the backward pass, forward mode, the "
-            "C++ text of the launch and its adjoint, or the CUDA text of one of them."
+            metavar="STAGE",
+            rich_help_panel=opt.SHOWN,
+            help="ast: the Python syntax tree; ir: the typed IR; adjoint: the backward pass; "
+            "tangent: forward mode; cpp: the C++ text of the launch and its adjoint; cuda, "
+            "cuda-adjoint: the CUDA text of one of them.",
         ),
     ] = StageName.ir,
     alias: opt.Alias = None,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
+import shlex
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -12,6 +14,8 @@ from adtool.commands.plain_values import PlainCommand
 from adtool.exits import ToolError
 from adtool.globs import fits, plain
 from adtool.permissions import require_inside
+from adtool.saying import say
+from engine.reading import LIMIT
 
 if TYPE_CHECKING:
     from adtool.configuration import Project
@@ -142,7 +146,7 @@ def targets_of(
     if module is not None:
         if each:
             raise ToolError("--each takes scripts, not -m MODULE", "leave out one of the two")
-        return (Target(None, module, tuple(_after_dashes(words))),)
+        return (Target(None, module, tuple(_after_dashes(words)), command=command),)
     if project is not None and (not project.scripts or (words and words[0] != "--")):
         project = None  # it says nothing of them
     if project is not None:
@@ -156,10 +160,15 @@ def targets_of(
     if not each and not _several(words[0]):
         files = cut > 1 and all(w.endswith(".py") and os.path.isfile(w) for w in words[:cut])
         if not files:
-            return (_target(words[0], tuple(_after_dashes(words[1:]))),)
+            return (_target(command, words[0], tuple(_after_dashes(words[1:]))),)
         if command not in ("check", "baseline"):
             _refuse_files(words[:cut])
     for word in words[:cut]:
+        if word == "-":
+            raise ToolError(
+                "`-` is one script, from standard input, and stands alone",
+                f"adtool {command} - [ARGS...] < SCRIPT; other scripts are for another command",
+            )
         if word.startswith("-"):
             raise ToolError(
                 f"`{word}` stands among the scripts",
@@ -181,21 +190,43 @@ def targets_of(
     if project is not None:
         for script in found:
             require_inside(script, project.folder, f"{project.folder / NAME}: {SCRIPTS}")
-    return tuple(_target(s, tuple(words[cut + 1 :])) for s in found)
+    return tuple(_target(command, s, tuple(words[cut + 1 :])) for s in found)
 
 
-def _target(script: str, args: tuple[str, ...]) -> Target:
-    """A script, or a capture. Raises ToolError for arguments of a capture."""
+def _target(command: str, script: str, args: tuple[str, ...]) -> Target:
+    """A script, a capture, or `-`. Raises ToolError for arguments of a capture."""
     from adtool.captures.sniff import is_capture
-    from adtool.job import Target
+    from adtool.job import STDIN, Target
 
+    if script == "-":
+        if command == "baseline":
+            raise ToolError(
+                "a baseline is kept by the name of a script, and `-` has none",
+                "save the script in a file, and name that",
+            )
+        return Target(STDIN, None, args, text=_standard_input(), command=command)
     capture = is_capture(script)
     if capture and args:
         raise ToolError(
             f"`{script}` is a capture, which takes no arguments: `{args[0]}`",
             "options of adtool come before it",
         )
-    return Target(script, None, args, capture)
+    return Target(script, None, args, capture, command=command)
+
+
+def _standard_input() -> str:
+    """A script from standard input, to its end: each byte as the character of its number."""
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None:
+        raise ToolError("standard input is closed", "adtool check - [ARGS...] < SCRIPT")
+    if sys.stdin.isatty():
+        say("reading a script from the terminal, to its end: Ctrl-D", file=sys.stderr)
+    data = stream.read(LIMIT + 1)
+    if len(data) > LIMIT:
+        raise ToolError(
+            f"the script on standard input is larger than {LIMIT >> 20} MiB", "name a file"
+        )
+    return str(data, "latin-1")
 
 
 def _after_dashes(words: list[str]) -> list[str]:
@@ -225,11 +256,7 @@ def _scripts(word: str) -> list[str]:
         found = sorted(glob.glob(os.path.join(glob.escape(word), "*.py")))
         found = [f for f in found if not os.path.basename(f).startswith("_")]
         if not found:
-            raise ToolError(
-                f"no script in the folder `{word}`",
-                "its files `*.py` are taken, but for names that begin with `_`; "
-                f"a pattern goes deeper: '{os.path.join(word, '**', '*.py')}'",
-            )
+            raise ToolError(f"no script in the folder `{word}`", _instead(word))
         return found
     if _pattern(word) and not os.path.exists(word):
         found = sorted(f for f in glob.glob(plain(word), recursive=True) if os.path.isfile(f))
@@ -239,3 +266,19 @@ def _scripts(word: str) -> list[str]:
             )
         return found
     return [word]
+
+
+def _instead(folder: str) -> str:
+    """What to do about a folder that has no script."""
+    name = os.path.basename(os.path.normpath(folder))
+    if os.path.isfile(os.path.join(folder, "__main__.py")):
+        return f"it has a `__main__.py`: -m {name} runs that"
+    if glob.glob(os.path.join(glob.escape(folder), "*.ipynb")):
+        return (
+            "it has notebooks; make scripts of them: "
+            f"jupyter nbconvert --to script {os.path.join(shlex.quote(folder), '*.ipynb')}"
+        )
+    return (
+        "its files `*.py` are taken, but for names that begin with `_`; "
+        f"a pattern goes deeper: '{os.path.join(folder, '**', '*.py')}'"
+    )

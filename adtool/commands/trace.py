@@ -45,29 +45,43 @@ def trace(
     module: opt.Module = None,
     kernel: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Only kernels of this name; may be repeated."),
-    ] = None,
-    sort: Annotated[
-        Sort, typer.Option(help="The order of the rows; numbers from the largest on.")
-    ] = Sort.order,
-    reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
-    top: Annotated[
-        int | None,
-        typer.Option(min=0, help="How many rows; 0: all (default: 40 as text)."),
-    ] = None,
-    tape: Annotated[int, typer.Option(min=0, help="Which tape.")] = 0,
-    plot: Annotated[
-        Path | None,
         typer.Option(
-            metavar="FILE",
-            help="Plot the norm of the gradient along the tape: a .png, .svg or .pdf file.",
+            metavar="PATTERN",
+            rich_help_panel=opt.SHOWN,
+            help="Only kernels of this name; may be repeated.",
         ),
     ] = None,
+    sort: Annotated[
+        Sort,
+        typer.Option(
+            metavar="KEY",
+            rich_help_panel=opt.SHOWN,
+            help="The order of the rows: order (of the tape), kernel, bytes, forward, backward or "
+            "gradient; numbers from the largest on.",
+        ),
+    ] = Sort.order,
+    reverse: Annotated[
+        bool,
+        typer.Option("--reverse", rich_help_panel=opt.SHOWN, help="The other way round."),
+    ] = False,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            rich_help_panel=opt.SHOWN,
+            help="How many rows; 0: all (default: 40 as text).",
+        ),
+    ] = None,
+    tape: Annotated[
+        int, typer.Option(metavar="N", min=0, rich_help_panel=opt.SHOWN, help="Which tape.")
+    ] = 0,
     explodes: Annotated[
         float,
         typer.Option(
             metavar="FACTOR",
             callback=opt.above(1, True),
+            rich_help_panel=opt.SHOWN,
             help="Growth from the first norm on that is called exploding.",
         ),
     ] = 1e6,
@@ -76,9 +90,20 @@ def trace(
         typer.Option(
             metavar="FACTOR",
             callback=opt.above(0),
+            rich_help_panel=opt.SHOWN,
             help="What is left of the first norm where the gradient is called dead.",
         ),
     ] = 1e-6,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "--plot",
+            metavar="FILE",
+            rich_help_panel=opt.OUTPUT,
+            help="Draw the norm of the gradient along the tape to a .png, .svg or .pdf file, too.",
+        ),
+    ] = None,
     alias: opt.Alias = None,
     device: opt.DeviceName = None,
     timeout: opt.Timeout = opt.TIMEOUT,
@@ -96,7 +121,7 @@ def trace(
     from adtool.report import Failure
     from adtool.session import Session
 
-    kind = _kind(plot)
+    kind = _kind(out)
     target = one_target("trace", words, module)
     plain = no_color or bool(ctx.obj)
     job = Job(target, CheckOptions(device=device, alias=alias), check=False, traces=TRACES)
@@ -124,11 +149,11 @@ def trace(
     if kernel and not rows:
         names = ", ".join(f"`{k}`" for k in dict.fromkeys(r.kernel for r in seen.rows))
         raise ToolError(f"no operation of tape {tape} matches --kernel", f"it holds {names}")
-    if plot is not None:
+    if out is not None:
         from adtool.figures.norms import plot as draw
 
-        write_file(draw(seen, kind, f"{last.script}, tape {tape}"), plot)
-    shown = "" if plot is None else str(plot)
+        write_file(draw(seen, kind, f"{last.script}, tape {tape}"), out)
+    shown = "" if out is None else str(out)
     if format is Format.json:
         kept = rows[: top or None]
         trace_text.print_json(target.name, last, found, seen, kept, shown, None, sys.stdout)
@@ -181,11 +206,11 @@ def sorted_rows(
     return kept[::-1] if reverse else kept
 
 
-def _kind(plot: Path | None) -> str:
-    if plot is None:
+def _kind(out: Path | None) -> str:
+    if out is None:
         return ""
-    kind = plot.suffix[1:].lower()
+    kind = out.suffix[1:].lower()
     if kind not in _KINDS:
-        raise ToolError(f"cannot plot to `{plot}`", "name a .png, .svg or .pdf file")
-    require_place(plot)
+        raise ToolError(f"cannot plot to `{out}`", "name a .png, .svg or .pdf file")
+    require_place(out)
     return kind

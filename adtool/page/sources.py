@@ -25,7 +25,7 @@ _HEAD = 1 << 14  # characters, in which reports of several scripts say so
 _SEVERAL = re.compile(r'"runs"\s*:')
 _TOOL = f"adtool {__version__}"
 _BYTES = 256 << 20  # of a report that is read
-_RUN_IT = "adtool report SCRIPT --html FILE"
+_RUN_IT = "adtool report SCRIPT --out FILE"
 _PACKAGES = ("numpy", "torch", "jax", "cupy")
 _WIDE = ("sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "asimd", "sve")
 

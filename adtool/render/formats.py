@@ -59,7 +59,7 @@ _STARTS: dict[str, bytes] = {
 
 
 def file_of(word: str) -> str:
-    """The file that a word of `--output` names: [FORMAT=]FILE."""
+    """The file that a word of `--out` names: [FORMAT=]FILE."""
     name, equals, path = word.partition("=")
     return path if equals and name in FORMATS else word
 

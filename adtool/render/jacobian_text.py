@@ -31,7 +31,8 @@ def print_report(report: JacobianReport, plot: str, console: Console) -> None:
     if report.launches > 1:
         more = f", one of {report.launches} of `{of}` (--launch names another)"
     _line(console, f"kernel `{report.kernel}`, {size} threads{at}", styles.HEAD)
-    _line(console, f"launch {report.tape}:{report.launch}{more}", styles.DIM)
+    why = f", {report.why}" if report.why else ""
+    _line(console, f"launch {report.tape}:{report.launch}{more}{why}", styles.DIM)
     for table in _tables(report):
         print_table(table, console)
         console.print()

@@ -62,7 +62,9 @@ class CheckScript:
             return self._run(desk, keep)
 
     def _run(self, desk: Desk, keep: Keep | None) -> Checked:
-        start, input_ = time.monotonic(), not self.silent and has_input()
+        start = time.monotonic()
+        # A script that came from standard input has left nothing there.
+        input_ = not self.silent and self.job.target.text is None and has_input()
         try:
             session = run_session(
                 replace(self.job, keep=keep), timeout=self.timeout,

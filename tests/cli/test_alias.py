@@ -65,7 +65,7 @@ def test_every_command_that_runs_scripts(adtool: Tool) -> None:
         ("show", *alias, "script.py", "energy"),
         ("capture", *alias, "--out", "run.adt", "script.py"),
         ("check", "run.adt"),  # which needs no alias
-        ("report", *alias, "--html", "page.html", "script.py"),
+        ("report", *alias, "--out", "page.html", "script.py"),
         ("baseline", "write", *alias, "script.py"),
         ("check", *alias, "-m", "script"),
     ):

@@ -136,7 +136,7 @@ def test_everything_else_takes_captures(project: Tool) -> None:
     assert seen.returncode == 1 and "32 x 32" in seen.stdout
     with zipfile.ZipFile(project.folder / "run.adt") as file:
         assert json.loads(file.read("report.json"))["exit_code"] == 1
-    assert project("report", "--html", "page.html", "run.adt").returncode == 1
+    assert project("report", "--out", "page.html", "run.adt").returncode == 1
     assert "adj_soft" in (project.folder / "page.html").read_text()
 
 

@@ -24,7 +24,7 @@ def wrong(adtool: Any) -> Any:
 
 
 def asked(*outputs: str) -> list[str]:
-    return [word for o in outputs for word in ("--output", o)]
+    return [word for o in outputs for word in ("--out", o)]
 
 
 def test_all_at_once_of_several_scripts(wrong: Any) -> None:
@@ -117,7 +117,7 @@ def test_outputs_of_a_project(wrong: Any) -> None:
 
 
 def test_a_format_that_is_nearly_one_is_no_file(adtool: Any) -> None:
-    done = adtool("check", "--output", "jsno=r.json", "script.py")
+    done = adtool("check", "--out", "jsno=r.json", "script.py")
     assert done.returncode == 2
     assert "there is no format `jsno`" in done.stderr
     assert "did you mean json=r.json? A file of that name is ./jsno=r.json" in done.stderr

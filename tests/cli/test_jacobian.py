@@ -57,7 +57,7 @@ HEADS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 def test_plots_and_summary(adtool, kind) -> None:
     adtool.script(KERNELS)
     plot = adtool.folder / f"out.{kind}"
-    done = adtool("jacobian", "--kernel", "scale", "--plot", plot.name, "script.py")
+    done = adtool("jacobian", "--kernel", "scale", "--out", plot.name, "script.py")
     assert done.returncode == 0, done.stderr
     assert plot.read_bytes().startswith(HEADS[kind]) and plot.stat().st_size > 2000
     out = done.stdout
@@ -112,7 +112,7 @@ def test_errors_find_a_wrong_gradient(adtool) -> None:
     for kind in ("relative", "absolute"):
         plot = adtool.folder / "e.png"
         done = adtool("jacobian", "--kernel", "wrong", "--error", kind,
-                      "--plot", "e.png", "script.py")  # fmt: skip
+                      "--out", "e.png", "script.py")  # fmt: skip
         assert done.returncode == 1, done.stdout + done.stderr
         assert "fail" in done.stdout and f"{kind} errors written to e.png" in done.stdout
         assert plot.read_bytes().startswith(HEADS["png"])
@@ -122,7 +122,7 @@ def test_errors_find_a_wrong_gradient(adtool) -> None:
 
 def test_entries_that_are_not_finite(adtool) -> None:
     adtool.script(KERNELS)
-    done = adtool("jacobian", "--kernel", "root", "--plot", "r.svg", "script.py")
+    done = adtool("jacobian", "--kernel", "root", "--out", "r.svg", "script.py")
     assert done.returncode == 1
     assert "4 not finite" in done.stdout and "it is not finite" in done.stdout
 
@@ -136,9 +136,10 @@ def test_entries_that_are_not_finite(adtool) -> None:
         (["--kernel", "scale", "--input", "q"], "--> script.py:35:5", "wp.launch(scale"),
         (["--kernel", "scale", "--launch", "0:1"], "launch 0:1 is none of kernel", "0:0, 1:1"),
         (["--kernel", "scale", "--launch", "one"], "is no TAPE:LAUNCH", "write 0:3"),
-        (["--kernel", "scale", "--plot", "a.gif"], "cannot plot to `a.gif`", ".svg"),
-        (["--kernel", "scale", "--plot", "no/a.png"], "there is no folder `no`", ""),
-        ([], "Missing option '--kernel'", ""),
+        (["--kernel", "scale", "--out", "a.gif"], "cannot plot to `a.gif`", ".svg"),
+        (["--kernel", "scale", "--out", "no/a.png"], "there is no folder `no`", ""),
+        ([], "no kernel is named, 3 were launched, and 2 of them fail a check", "name one by"),
+        (["--launch", "3:0"], "there is no launch 3:0", "name one of these kernels"),
     ],
 )
 def test_what_cannot_be_done(adtool, args, said, help) -> None:
@@ -156,7 +157,7 @@ def test_columns_of_a_capture_are_shared_out(adtool, error) -> None:
     assert adtool("capture", "--out", "run.adt", "script.py").returncode == 0
 
     def run(*more, kernel="wrong"):
-        options = ("--kernel", kernel, "--format", "json", "--plot", "p.svg", *error, *more)
+        options = ("--kernel", kernel, "--format", "json", "--out", "p.svg", *error, *more)
         done = adtool("jacobian", *options, "run.adt")
         plot = adtool.folder / "p.svg"
         picture = plot.read_bytes() if plot.exists() else b""
@@ -174,7 +175,7 @@ def test_columns_of_a_capture_are_shared_out(adtool, error) -> None:
 
 def test_scripts_that_fail(adtool) -> None:
     adtool.script("import engine\nraise ValueError('no')\n")
-    done = adtool("jacobian", "--kernel", "scale", "--plot", "a.png", "script.py")
+    done = adtool("jacobian", "--kernel", "scale", "--out", "a.png", "script.py")
     assert done.returncode == 2 and "ValueError" in done.stderr
     done = adtool("jacobian", "--kernel", "scale", "--format", "json", "missing.py")
     assert done.returncode == 2 and json.loads(done.stdout)["error"]["message"]
@@ -182,3 +183,37 @@ def test_scripts_that_fail(adtool) -> None:
     done = adtool("jacobian", "--kernel", "scale", "script.py")
     assert done.returncode == 2 and "no kernel was launched inside a tape" in done.stderr
     assert not list(adtool.folder.glob("*.png"))
+
+
+ONE = KERNELS.split("x.fill_(0.0)")[0]
+
+
+def test_a_kernel_that_need_not_be_named(adtool) -> None:
+    """The only one; the one of a launch; the only one that a check fails; else a list of all."""
+    first, second = ONE[: ONE.rindex("    wp.launch(wrong")], ONE
+    adtool.script(first)
+    done = adtool("jacobian", "script.py")
+    assert done.returncode == 0 and "kernel `scale`, 4 threads" in done.stdout
+    assert "launch 0:0, the only one of `scale`, the only kernel\n" in done.stdout
+    adtool.script(second)
+    done = adtool("jacobian", "script.py", "--launch", "0:0")
+    assert done.returncode == 0 and "kernel `scale`, 4 threads" in done.stdout
+    done = adtool("jacobian", "script.py")
+    assert done.returncode == 0 and "kernel `wrong`, 4 threads" in done.stdout
+    assert "launch 0:1, the only one of `wrong`, the only kernel that a check fails" in done.stdout
+    adtool.script(second.replace(" * 1.01", ""))
+    done = adtool("jacobian", "script.py", "3", "--kernel", "wrong")
+    assert done.returncode == 2 and "none of them fails a check" in done.stderr
+    rows = [line.split(maxsplit=3) for line in done.stderr.splitlines()]
+    assert ["scale", "1", "0:0", "4 (x 4, w 4, y 4)"] in rows
+    assert ["wrong", "1", "0:1", "4 (x 4, y 4)"] in rows
+    assert "`--kernel` after `script.py` went to the script" in done.stderr
+    adtool.script(KERNELS)
+    done = adtool("jacobian", "--format", "json", "script.py")
+    assert json.loads(done.stdout)["error"]["detail"] in done.stderr and done.returncode == 2
+
+
+def test_the_old_name_of_the_picture(adtool) -> None:
+    adtool.script(KERNELS)
+    done = adtool("jacobian", "--kernel", "scale", "--plot", "old.svg", "script.py")
+    assert done.returncode == 0 and (adtool.folder / "old.svg").read_bytes().startswith(b"<?xml")

@@ -101,15 +101,15 @@ def test_quiet_and_durations(wrong: Any) -> None:
 
 def test_a_report_in_a_file(wrong: Any) -> None:
     wrong.script(WRONG + "print('from the script')\n")
-    done = wrong("check", "--output", "report.json", "--format", "json", "script.py")
+    done = wrong("check", "--out", "report.json", "--format", "json", "script.py")
     assert done.returncode == 1
     assert done.stdout.startswith("from the script\n") and "failed (1 error)" in done.stdout
     assert json.loads((wrong.folder / "report.json").read_text())["exit_code"] == 1
-    done = wrong("check", "--output", "report.txt", "--exit-zero", "-q", "script.py")
+    done = wrong("check", "--out", "report.txt", "--exit-zero", "-q", "script.py")
     assert (done.returncode, done.stdout) == (0, "from the script\n")
     text = (wrong.folder / "report.txt").read_text()
     assert "error[G001]" in text and "\x1b" not in text
-    done = wrong("check", "--output", "no/report.txt", "script.py")
+    done = wrong("check", "--out", "no/report.txt", "script.py")
     assert done.returncode == 2 and "`no/report.txt` cannot be written" in done.stderr
 
 

@@ -79,8 +79,8 @@ def test_all_names_at_once(adtool: Tool) -> None:
     passed(adtool, "--alias", "warp", "main.py")
     for command in (
         ["graph", "--out", "tape.dot"], ["trace"], ["capture", "--out", "run.adt"],
-        ["jacobian", "--kernel", "square", "--plot", "j.png"],
-        ["check", "--taylor", "--plot", "p.svg", "--output", "markdown=r.md"],
+        ["jacobian", "--kernel", "square", "--out", "j.png"],
+        ["check", "--taylor", "--plot", "p.svg", "--out", "markdown=r.md"],
         ["check", "--diff"],
     ):  # fmt: skip
         done = adtool(*command, "--alias", "warp", "main.py")

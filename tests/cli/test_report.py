@@ -40,7 +40,7 @@ print("the script's own words", *sys.argv[1:])
 
 def test_a_script_is_checked_and_shown(adtool: Tool) -> None:
     adtool.script(SCRIPT)
-    done = adtool("report", "script.py", "--html", "page.html", "wrong", "--gate")
+    done = adtool("report", "script.py", "--out", "page.html", "wrong", "--gate")
     assert done.returncode == 1, done.stderr
     assert "page written to page.html" in done.stdout
     assert "the script's own words wrong --gate" in done.stderr
@@ -49,7 +49,7 @@ def test_a_script_is_checked_and_shown(adtool: Tool) -> None:
     assert "adj_double" in text
     assert text.count("data:image/png;base64,") == 2
     assert str(adtool.folder) not in text
-    done = adtool("report", "--html", "right.html", "script.py")
+    done = adtool("report", "--out", "right.html", "script.py")
     assert done.returncode == 0, done.stderr
     assert "Passed" in (adtool.folder / "right.html").read_text()
 
@@ -61,12 +61,12 @@ def test_a_report_in_json_and_the_last_run_are_shown(adtool: Tool) -> None:
     one = json.loads(written)
     (adtool.folder / "runs.json").write_text(json.dumps({"schema": 1, "runs": [one, one]}))
     for name, said in (("report", "a report in JSON has no tapes"), ("runs", "2 scripts")):
-        done = adtool("report", f"{name}.json", "--html", f"{name}.html")
+        done = adtool("report", f"{name}.json", "--out", f"{name}.html")
         assert done.returncode == 0, done.stderr
         text = (adtool.folder / f"{name}.html").read_text()
         assert "G001" in text
         assert said in text
-    done = adtool("report", "--html", "last.html")
+    done = adtool("report", "--out", "last.html")
     assert done.returncode == 0, done.stderr
     text = (adtool.folder / "last.html").read_text()
     assert "G001" in text
@@ -76,7 +76,7 @@ def test_a_report_in_json_and_the_last_run_are_shown(adtool: Tool) -> None:
 
 def test_a_script_that_raises_still_has_a_page(adtool: Tool) -> None:
     adtool.script("raise ValueError('<b>no</b>')\n")
-    done = adtool("report", "script.py", "--html", "page.html")
+    done = adtool("report", "script.py", "--out", "page.html")
     assert done.returncode == 2
     text = (adtool.folder / "page.html").read_text()
     assert "&lt;b&gt;no&lt;/b&gt;" in text

@@ -154,7 +154,7 @@ def test_only_reports_are_replaced(tmp_path: Path, root: Path, kernels: Path, fo
     assert tool("check", "script.py").returncode == 0
     assert notes.read_text() != failed
     notes.write_text("precious\n")
-    assert tool("check", "--output", f"{format}=notes.md", "script.py").returncode == 0
+    assert tool("check", "--out", f"{format}=notes.md", "script.py").returncode == 0
     assert notes.read_text() != "precious\n"  # the command line is the user's own
 
 

@@ -67,14 +67,14 @@ with wp.Tape() as tape:
 
 # Each with its status where no signal comes in time, and how long it takes at least.
 COMMANDS: dict[str, tuple[tuple[str, ...], int, float]] = {
-    "check": (("check", "--output", "json=out.json", "a.py"), 0, 1.2),
+    "check": (("check", "--out", "json=out.json", "a.py"), 0, 1.2),
     "check several": (("check", "-j", "2", "--each", "a.py", "b.py", "c.py"), 0, 1.2),
     "baseline": (("baseline", "write", "--baseline", "out.jsonl", "a.py"), 0, 1.2),
     "capture": (("capture", "--out", "out.adt", "a.py"), 0, 0.8),
     "check a capture": (("check", "run.adt"), 1, 0.9),
     "reduce": (("reduce", "--out", "out.adt", "run.adt"), 0, 0.9),
     "graph": (("graph", "--out", "out.dot", "a.py"), 0, 0.8),
-    "report": (("report", "--html", "out.html", "a.py"), 0, 1.2),
+    "report": (("report", "--out", "out.html", "a.py"), 0, 1.2),
     "jacobian": (("jacobian", "--kernel", "scaled", "a.py"), 0, 0.9),
     "trace": (("trace", "a.py"), 0, 0.8),
     "doctor": (("doctor",), 0, 1.2),

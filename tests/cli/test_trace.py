@@ -37,7 +37,7 @@ def test_the_table(adtool: Tool) -> None:
 def test_no_word_is_broken_on_a_narrow_terminal_and_where_it_dies(adtool: Tool) -> None:
     adtool.script(SCRIPT)
     adtool.env["COLUMNS"] = "80"
-    out = adtool("trace", "script.py", "--plot", "x.png", "--", "5", "2").stdout
+    out = adtool("trace", "script.py", "--out", "x.png", "--", "5", "2").stdout
     table = out[: out.index("times:")]
     assert "  states[3] -> states[4]\n" in table
     assert max(map(len, table.splitlines())) <= 80
@@ -74,7 +74,7 @@ def test_choice_and_order(adtool: Tool) -> None:
 
 def test_a_tape_without_a_backward_pass(adtool: Tool) -> None:
     adtool.script(SCRIPT.replace("tape.backward(loss)", "pass"))
-    done = adtool("trace", "script.py", "--plot", "x.png", "--", "3", "-1")
+    done = adtool("trace", "script.py", "--out", "x.png", "--", "3", "-1")
     assert done.returncode == 0, done.stderr
     assert "gradients: no backward pass ran on this tape" in done.stdout
 
@@ -83,7 +83,7 @@ def test_wrong_usage_and_broken_scripts(adtool: Tool) -> None:
     adtool.script(SCRIPT)
     target = ("script.py", "--", "3", "-1")
     for args, words in (
-        (("--plot", "x.gif"), "cannot plot to `x.gif`"),
+        (("--out", "x.gif"), "cannot plot to `x.gif`"),
         (("--tape", "3"), "no tape 3 to show"),
         (("--kernel", "nothing"), "no operation of tape 0 matches --kernel"),
     ):

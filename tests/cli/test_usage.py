@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from adtool import __version__
+from engine.diagnostics import CODES
 
 
 def test_version(adtool: Any) -> None:
@@ -41,7 +42,7 @@ def test_help_names_every_option(adtool: Any) -> None:
         "-m", "--eps", "--atol", "--rtol", "--kernel", "--skip-kernel", "--max-inputs",
         "--max-outputs", "--device", "--seed", "--timeout", "--format", "--gate", "--verbose",
         "--no-color", "--memory", "--each", "--tape", "--launch", "--no-end-to-end", "--order",
-        "--select", "--ignore", "--exit-zero", "--output", "--quiet", "--durations",
+        "--select", "--ignore", "--exit-zero", "--out", "--quiet", "--durations",
     ):  # fmt: skip
         assert re.search(rf"[ /]{option}[ \n]", text), option
 
@@ -84,7 +85,7 @@ def test_bad_usage(adtool: Any, args: list[str], words: str) -> None:
     [
         (["check", "--format", "json", "--bogus"], "usage", "No such option: --bogus"),
         (["check", "--format=json", "--eps", "x", "a.py"], "usage", "--eps"),
-        (["jacobian", "--format", "json", "a.py"], "usage", "--kernel"),
+        (["jacobian", "--format", "json", "--launch", "x", "a.py"], "usage", "--launch"),
         (["check", "--format", "json"], "target", "no script is named"),
         (["check", "--format", "json", "--select", "X", "a.py"], "target", "'X'"),
     ],
@@ -104,8 +105,6 @@ def test_the_words_of_wrong_usage(adtool: Any) -> None:
         "'text', 'json', 'junit', 'sarif', 'github', 'markdown'\n"
         "help: `adtool check --help` lists the options\n"
     )
-    done = adtool("jacobian", "a.py", "3", "--kernel", "k")
-    assert "`--kernel` went to the script: options of adtool come before" in done.stderr
 
 
 def test_a_missing_script_is_reported_as_json_too(adtool: Any) -> None:
@@ -117,9 +116,31 @@ def test_a_missing_script_is_reported_as_json_too(adtool: Any) -> None:
 def test_explain(adtool: Any) -> None:
     listed = adtool("explain")
     assert listed.returncode == 0
-    for line in listed.stdout.splitlines():
-        code, _, name = line.split()
+    lines = [line.split() for line in listed.stdout.splitlines() if line.startswith("  ")]
+    findings = [words for words in lines if words[0].startswith("G")]
+    errors = [words for words in lines if words[0].startswith("E")]
+    assert len(findings) + len(errors) == len(lines) and len(errors) == len(CODES)
+    for code, _, name in findings[::5]:
         by_code, by_name = adtool("explain", code.lower()), adtool("explain", name)
         assert by_code.returncode == 0
         assert by_code.stdout == by_name.stdout
         assert by_code.stdout.startswith(f"{code} {name} (")
+    for code, *words in errors[::15]:
+        done = adtool("explain", code.lower())
+        assert (done.returncode, words) == (0, CODES[code].split())
+        assert done.stdout.startswith(f"{code} {CODES[code]} (error of the engine)\n")
+        for part in ("What it is", "Example", "What to do"):
+            assert f"\n{part}\n" in done.stdout
+
+
+def test_a_code_that_is_none(adtool: Any) -> None:
+    assert "did you mean E402? `adtool explain` lists all codes" in adtool("explain", "E4O2").stderr
+    assert "did you mean wrong-gradient?" in adtool("explain", "wrong-gradint").stderr
+
+
+def test_nothing_is_named(adtool: Any) -> None:
+    """The help, as it is asked for, and no success: nothing was checked."""
+    done, asked = adtool(), adtool("--help")
+    assert (done.returncode, done.stderr) == (2, "")
+    assert (asked.returncode, asked.stdout) == (0, done.stdout)
+    assert done.stdout.startswith("Usage: adtool ")

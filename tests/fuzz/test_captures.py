@@ -271,7 +271,7 @@ def test_native_text_reaches_a_compiler_only_if_trusted(tmp_path: Path) -> None:
 # ---- the command line
 
 
-@pytest.mark.parametrize("words", [["report", "bad.json", "--html", "out.html"],
+@pytest.mark.parametrize("words", [["report", "bad.json", "--out", "out.html"],
                                    ["check", "bad.adt"], ["reduce", "bad.adt"]])  # fmt: skip
 def test_one_error_and_no_traceback(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
@@ -294,7 +294,7 @@ _HARM: dict[str, Callable[[Any], object]] = {
     "bytes": lambda t: t["listing"]["arrays"][0].update(nbytes=-(2**31)),
 }
 _ASKING = [
-    ["report", "--html", "out.html"], ["graph"], ["graph", "--out", "out.svg"], ["trace"],
+    ["report", "--out", "out.html"], ["graph"], ["graph", "--out", "out.svg"], ["trace"],
     ["check"], ["check", "--jobs", "2"],
 ]  # fmt: skip
 

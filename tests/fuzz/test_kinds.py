@@ -311,9 +311,9 @@ _BECOMES = {
 _RAISES = "\nraise ValueError('so it ends')"
 _COMMANDS = {
     "text": ["check", "s.py"],
-    "all formats": ["check", *(f"--output={f}=out.{f}" for f in
+    "all formats": ["check", *(f"--out={f}=out.{f}" for f in
                               ("json", "sarif", "github", "junit", "markdown")), "s.py"],
-    "page": ["report", "--html", "out.html", "s.py"],
+    "page": ["report", "--out", "out.html", "s.py"],
     "fix": ["check", "--fix", "--unsafe-fixes", "s.py"],
     "capture": ["capture", "--check", "s.py"],
     "show": ["show", "cubes", "s.py"],

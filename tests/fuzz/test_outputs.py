@@ -40,18 +40,18 @@ class Writer:
 
 
 WRITERS = [
-    Writer("check", "--output", "out.json", ("--output", "json={}", "wrong.py")),
+    Writer("check", "--out", "out.json", ("--out", "json={}", "wrong.py")),
     Writer("check", "--plot", "out.png", ("--taylor", "--plot", "{}", "wrong.py")),
     Writer("check", "--fix", "fixed.py", ("--fix", "fixed.py")),
     Writer("baseline", "--baseline", "out.jsonl", ("write", "--baseline", "{}", "wrong.py")),
-    Writer("baseline", "--output", "out.md",
-           ("write", "--baseline", "b.jsonl", "--output", "markdown={}", "wrong.py")),
+    Writer("baseline", "--out", "out.md",
+           ("write", "--baseline", "b.jsonl", "--out", "markdown={}", "wrong.py")),
     Writer("capture", "--out", "out.adt", ("--out", "{}", "large.py"), False),
     Writer("reduce", "--out", "out.adt", ("--out", "{}", "--most", "1", "large.adt"), False),
-    Writer("jacobian", "--plot", "out.svg", ("--kernel", "cubes", "--plot", "{}", "wrong.py")),
+    Writer("jacobian", "--out", "out.svg", ("--kernel", "cubes", "--out", "{}", "wrong.py")),
     Writer("graph", "--out", "out.dot", ("--out", "{}", "wrong.py")),
-    Writer("trace", "--plot", "out.pdf", ("--plot", "{}", "wrong.py")),
-    Writer("report", "--html", "out.html", ("--html", "{}", "wrong.py")),
+    Writer("trace", "--out", "out.pdf", ("--out", "{}", "wrong.py")),
+    Writer("report", "--out", "out.html", ("--out", "{}", "wrong.py")),
 ]  # fmt: skip
 # Options that name a file, or files, to read.
 READ = {"check --baseline"}
@@ -103,7 +103,7 @@ def made(tmp_path_factory: Any) -> Path:
     (folder / "fixed.py").write_text(_KERNEL.format("3.0") + _NEVER_ZEROED)
     done = run(folder, "capture", "large.py")
     assert done.returncode == 0, done.stderr
-    run(folder, "jacobian", "--kernel", "cubes", "--plot", "warm.png", "wrong.py")
+    run(folder, "jacobian", "--kernel", "cubes", "--out", "warm.png", "wrong.py")
     return folder
 
 
@@ -183,7 +183,7 @@ def test_a_full_disk(writer: Writer, folder: Path) -> None:
     if writer.option == "--baseline":
         (folder / writer.file).write_text('{"format": "adtool-baseline", "version": 1}\n')
     before = contents(folder)
-    if str(writer) == "baseline --output":  # the baseline itself comes after the report
+    if str(writer) == "baseline --out":  # the baseline itself comes after the report
         words = [w.replace("write", "compare") for w in words_of(writer, writer.file)]
         (folder / "b.jsonl").write_text('{"format": "adtool-baseline", "version": 1}\n')
         before = contents(folder)

@@ -132,7 +132,7 @@ def test_a_page_on_a_full_disk(tmp_path: Path) -> None:
 
     (tmp_path / "r.json").write_text(to_json(failed_report(Failure("usage", "m"), "adtool 0")))
     (tmp_path / "out.html").write_text("old")
-    done = limited(tmp_path, 4096, "report", "r.json", "--html", "out.html")
+    done = limited(tmp_path, 4096, "report", "r.json", "--out", "out.html")
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("error:") == 1 and "Traceback" not in done.stderr
     assert (tmp_path / "out.html").read_text() == "old"

@@ -25,7 +25,7 @@ def _formats() -> bool:
     from adtool.cli import app
 
     commands: Any = typer.main.get_command(app)
-    return any(p.name == "output" and p.multiple for p in commands.commands["check"].params)
+    return any("--output" in p.opts and p.multiple for p in commands.commands["check"].params)
 
 
 def needs(*options: str) -> pytest.MarkDecorator:

@@ -22,7 +22,7 @@ VALUES = {"switch": "true", "text": "'x'"}
 WORDS = {"format": "'json'", "gate": "'note'", "overwrites": "'warn'", "executor": "'serial'",
          "launch": "'0:1'"}  # fmt: skip
 # Files are in the project's folder.
-FILES = {"output": "'{}/x'"}
+FILES = {"out": "'{}/x'", "output": "'{}/x'"}
 
 
 def read(folder: Path, text: str, where: str = ".") -> dict[str, dict[str, Any]]:
@@ -73,9 +73,9 @@ def test_outputs_are_as_seen_from_the_file(
     """Also where a name begins as a format does, or leads through a folder and back."""
     (tmp_path / "a/b").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / place)
-    text = "[tool.adtool]\noutput = ['json=r.json', './json=x', 'y', 'a/../json=z', 'text=a/b/t']\n"
+    text = "[tool.adtool]\nout = ['json=r.json', './json=x', 'y', 'a/../json=z', 'text=a/b/t']\n"
     (tmp_path / "pyproject.toml").write_text(text)
-    given = settings(Path.cwd(), COMMANDS.commands)["check"]["output"]
+    given = settings(Path.cwd(), COMMANDS.commands)["check"]["out"]
     files, stdout = outputs_of(given, "sarif", True)
     found = [(f.format, os.path.abspath(f.path)) for f in files]
     wanted = [("json", "r.json"), ("sarif", "json=x"), ("sarif", "y"), ("sarif", "json=z"),

@@ -81,7 +81,7 @@ def test_the_schema_has_none_of_them() -> None:
     own = table["check"]["anyOf"][1]["properties"]
     for name in ("trust", "plot", "fix", "each"):
         assert name not in own and name not in table
-    assert "output" in own and "eps" in own
+    assert {"out", "output", "eps"} <= set(own)
 
 
 OUTSIDE = ("../victim.rc", "/tmp/victim.rc", "a/../../victim.rc", "out/victim.rc", ".git/config",
@@ -100,7 +100,7 @@ def _folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-@pytest.mark.parametrize("key", ["output = ['{}']", "output = ['sarif=a.sarif', 'markdown={}']",
+@pytest.mark.parametrize("key", ["output = ['{}']", "out = ['{}']", "out = ['sarif=a.sarif', 'markdown={}']",
                                  "baseline = '{}'", "scripts = ['{}']"])  # fmt: skip
 def test_files_outside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, path: str
@@ -112,12 +112,13 @@ def test_files_outside(
     (folder / "pyproject.toml").unlink()
 
 
+@pytest.mark.parametrize("key", ["out", "output"])
 @pytest.mark.parametrize("path", INSIDE)
-def test_files_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+def test_files_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, key: str) -> None:
     folder = _folder(tmp_path)
     monkeypatch.chdir(folder / "a")
-    text = f"[tool.adtool]\noutput = ['markdown={path}']\nbaseline = '{path}'\n"
-    (found,) = read(folder, text)["check"]["output"]
+    text = f"[tool.adtool]\n{key} = ['markdown={path}']\nbaseline = '{path}'\n"
+    (found,) = read(folder, text)["check"]["out"]
     assert os.path.abspath(found.removeprefix("markdown=")) == os.path.normpath(folder / path)
     project(folder, COMMANDS)
 

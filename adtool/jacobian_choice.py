@@ -1,0 +1,97 @@
+"""Which launch `adtool jacobian` looks at where no kernel is named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from adtool.job import JacobianOptions
+from adtool.outcome import Outcome
+from engine import EngineError
+from engine.autograd import check_recorded
+
+_CHECKED = 32  # launches of one kernel that are checked, to see whether it fails
+_SHAPES = 4  # different sizes that are listed of a kernel
+
+Launch = tuple[int, int, Any]  # the numbers of tape and launch, and the record
+
+
+def chosen(
+    launches: Sequence[Launch], options: JacobianOptions
+) -> tuple[JacobianOptions, str] | Outcome:
+    """The options with a kernel, and why it is that one; or a list of the kernels.
+
+    It is the only kernel, the kernel of the launch that was asked for, or the only kernel whose
+    gradient a check finds wrong, at the first launch where it does.
+    """
+    kernels = list(dict.fromkeys(r.kernel.key for _, _, r in launches))
+    if options.launch is not None:
+        for tape, index, record in launches:
+            if (tape, index) == options.launch:
+                return replace(options, kernel=record.kernel.key), ""
+        wanted = ":".join(map(str, options.launch))
+        return Outcome(
+            "target", f"there is no launch {wanted}", "name one of these kernels by --kernel",
+            _listed(kernels, launches, {}),
+        )  # fmt: skip
+    if len(kernels) == 1:
+        return replace(options, kernel=kernels[0]), "the only kernel"
+    failing = {k: at for k in kernels if (at := _failing(k, launches)) is not None}
+    if len(failing) == 1:
+        (kernel, at), = failing.items()  # fmt: skip
+        return replace(options, kernel=kernel, launch=at), "the only kernel that a check fails"
+    what = f"{len(failing)} of them fail a check" if failing else "none of them fails a check"
+    name = next(iter(failing or kernels))
+    return Outcome(
+        "target", f"no kernel is named, {len(kernels)} were launched, and {what}",
+        f"name one by --kernel, as in --kernel {name}, or a launch by --launch TAPE:LAUNCH",
+        _listed(kernels, launches, failing),
+    )  # fmt: skip
+
+
+def _failing(kernel: str, launches: Sequence[Launch]) -> tuple[int, int] | None:
+    """The numbers of the first launch of a kernel whose check fails."""
+    mine = [x for x in launches if x[2].kernel.key == kernel and hasattr(x[2], "plan")]
+    for tape, index, record in mine[:_CHECKED]:
+        try:
+            pairs = check_recorded(record).launches[0].pairs
+        except EngineError:  # it has no gradient, or cannot be run again
+            continue
+        if any(p.verdict in ("fail", "nan") for p in pairs):
+            return tape, index
+    return None
+
+
+def _listed(
+    kernels: Sequence[str], launches: Sequence[Launch], failing: dict[str, tuple[int, int]]
+) -> str:
+    """A row for each kernel: how often it was launched, with how many threads, on what arrays."""
+    rows = [("kernel", "launches", "first", "threads and shapes of arrays")]
+    for kernel in kernels:
+        mine = [x for x in launches if x[2].kernel.key == kernel]
+        sizes = list(dict.fromkeys(_size(record) for _, _, record in mine))
+        more = len(sizes) - _SHAPES
+        text = "; ".join(sizes[:_SHAPES]) + (f"; and {more} more" if more > 0 else "")
+        at = failing.get(kernel, mine[0][:2])
+        wrong = "fails a check" if kernel in failing else ""
+        rows.append((kernel, str(len(mine)), f"{at[0]}:{at[1]}", f"{text}  {wrong}".rstrip()))
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    return "\n".join(
+        "  ".join((*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[3]))
+        for row in rows
+    )
+
+
+def _size(record: Any) -> str:
+    """How many threads a launch had, and the shapes of its arrays."""
+    threads = " x ".join(map(str, record.dim))
+    values = list(getattr(record, "values", ()))
+    names = list(getattr(getattr(record.kernel, "signature", None), "types", ()))
+    if len(names) != len(values):
+        names = ["" for _ in values]
+    shapes = [
+        f"{n} {' x '.join(map(str, v.shape))}".strip()
+        for n, v in zip(names, values, strict=True) if isinstance(getattr(v, "shape", None), tuple)
+    ]  # fmt: skip
+    return f"{threads} ({', '.join(shapes)})" if shapes else threads

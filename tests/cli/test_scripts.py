@@ -1,0 +1,275 @@
+"""What may stand as SCRIPT: a file, a module, standard input; and what is refused at once."""
+
+from __future__ import annotations
+
+import json
+import py_compile
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+WRONG = """import sys
+import engine as wp
+# adtool: --fast
+@wp.func
+def cube(v: float):
+    return v * v * v
+
+@wp.func_grad(cube)
+def adj_cube(v: float, adj_ret: float):
+    wp.adjoint[v] += 2.0 * v * v * adj_ret
+
+@wp.kernel
+def cubes(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = cube(x[i])
+
+print(sys.argv)
+x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
+y = wp.zeros(3, dtype=float, requires_grad=True)
+with wp.Tape():
+    wp.launch(cubes, dim=3, inputs=[x], outputs=[y])
+"""
+NAMES = (
+    "import sys\nprint(sys.argv, repr(sys.path[0]), sorted((k, repr(v)) for k, v in "
+    "globals().copy().items() if k.startswith('__') and k != '__builtins__'))\n"
+    "print(repr(sys.stdin.read()))\n"
+)
+
+# ---- what is no script
+
+
+def _bytes(*parts: bytes) -> bytes:
+    return b"".join(parts).ljust(600, b"\0")
+
+
+KINDS = {
+    "nb.ipynb": (b'{"cells": [], "nbformat": 4}', "is a notebook",
+                 "jupyter nbconvert --to script nb.ipynb"),
+    "my nb.json": (b'{"cells": [{"cell_type": "code"}]}', "is a notebook", "script 'my nb.json'"),
+    "lib.so": (_bytes(b"\x7fELF"), "machine code", "name the Python script"),
+    "app.pyz": (_bytes(b"PK\3\4"), "is an archive", "unpack it"),
+    "report.json": (b'{"schema": 1, "tool": "adtool 1"}', "is a report of adtool",
+                    "adtool report report.json --out page.html"),
+    "data.json": (b"[1, 2]", "is JSON", "name a script"),
+    "plot.png": (_bytes(b"\x89PNG"), "is a picture", "name a script"),
+    "types.pyi": (b"x: int\n", "is a stub", "call it types.py"),
+    "notes.txt": (b"first of all\n", "has a syntax error",
+                  "a name that ends in .txt is not that of a Python script"),
+}  # fmt: skip
+COMMANDS = (
+    ["check"], ["baseline", "write"], ["capture"], ["jacobian"], ["graph"], ["trace"],
+    ["report", "--out", "p.html"], ["show"],
+)  # fmt: skip
+
+
+def refused(done: subprocess.CompletedProcess[str], words: str, help: str) -> None:
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    (error,) = [x for x in done.stderr.splitlines() if x.startswith("error: ")]
+    assert words in error
+    assert help in done.stderr.partition("\nhelp: ")[2]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_files_that_are_no_scripts(adtool: Any, name: str) -> None:
+    content, words, help = KINDS[name]
+    (adtool.folder / name).write_bytes(content)
+    refused(adtool("check", name), words, help)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+def test_every_command_refuses_a_notebook(adtool: Any, words: list[str]) -> None:
+    (adtool.folder / "nb.ipynb").write_bytes(KINDS["nb.ipynb"][0])
+    kernel = ["k"] if words == ["show"] else []
+    done = adtool(*words, "nb.ipynb", *kernel)
+    refused(done, "`nb.ipynb` is a notebook", "jupyter nbconvert --to script nb.ipynb")
+
+
+def test_compiled_python(adtool: Any) -> None:
+    source = adtool.script("x = 1\n", "sub/one.py")
+    made = py_compile.compile(str(source))
+    name = str(Path(str(made)).relative_to(adtool.folder))
+    refused(adtool("check", name), "is compiled Python", "made of: sub/one.py")
+    (adtool.folder / "plain.dat").write_bytes(Path(str(made)).read_bytes())
+    refused(adtool("check", "plain.dat"), "is compiled Python", "plain.py")
+
+
+def test_a_script_of_any_name(adtool: Any) -> None:
+    """As for `python`: the name is looked at only where the text is no Python."""
+    adtool.script("print('runs')\n", "script.txt")
+    adtool.script("print('runs')\n", "script")
+    for name in ("script.txt", "script"):
+        done = adtool("check", name)
+        assert done.stdout == "runs\n" and "made no tape" in done.stderr
+
+
+def test_folders_without_scripts(adtool: Any) -> None:
+    adtool.script("", "empty/notes.txt")
+    adtool.script("{}", "books/a.ipynb")
+    adtool.script("print('main')", "pack/__main__.py")
+    refused(adtool("check", "empty"), "no script in the folder `empty`", "'empty/**/*.py'")
+    refused(adtool("check", "books"), "no script in the folder", "nbconvert --to script books/*")
+    refused(adtool("check", "pack"), "no script in the folder", "-m pack runs that")
+
+
+# ---- standard input
+
+
+def test_standard_input_is_as_for_python(adtool: Any) -> None:
+    """The same names, arguments and search path, and nothing left to read."""
+    python = subprocess.run(
+        [sys.executable, "-", "--a", "-"], input=NAMES, capture_output=True, text=True, timeout=60
+    )
+    done = adtool("check", "-", "--a", "-", stdin=NAMES)
+    assert done.stdout == python.stdout and done.stdout.endswith("\n''\n")
+    assert "made no tape" in done.stderr and done.returncode == 2
+
+
+def test_findings_of_standard_input(adtool: Any) -> None:
+    done = adtool("check", "-", "--fast", stdin=WRONG)
+    assert done.returncode == 1 and done.stdout.startswith("['-', '--fast']\n")
+    assert "--> <stdin>:9:1\n" in done.stdout and "9 | def adj_cube(v" in done.stdout
+    assert "--fix" not in done.stdout and "went to the script" not in done.stdout
+    report = json.loads(adtool("check", "--format", "json", "-", stdin=WRONG).stdout)
+    (finding,) = report["findings"]
+    assert (report["script"], finding["file"], finding["line"]) == ("<stdin>", "<stdin>", 9)
+    silent = WRONG.replace("adj_ret: float):", "adj_ret: float):  # adtool: ignore[G001]")
+    assert "passed (1 suppressed)" in adtool("check", "-", stdin=silent).stdout
+
+
+def test_the_last_run_of_standard_input(adtool: Any) -> None:
+    """What was kept of it is looked at afterwards; other commands take it, too."""
+    assert adtool("check", "-q", "-", stdin=WRONG).returncode == 1
+    assert "`cubes`" in adtool("graph", "--out", "g.dot").stdout
+    assert adtool("report", "--out", "p.html").returncode == 0
+    assert "9 | def adj_cube" not in (adtool.folder / "p.html").read_text()[:200]
+    assert "kernel `cubes`" in adtool("jacobian", "-", stdin=WRONG).stdout
+    assert "cube(x[i])" in adtool("show", "-", "cubes", stdin=WRONG).stdout
+    assert adtool("capture", "-", stdin=WRONG).returncode == 0
+    assert adtool("check", "-q", "stdin.adt").returncode == 1
+
+
+def test_a_script_on_standard_input_runs_again(adtool: Any) -> None:
+    """What only another run tells is told: the loss goes through the host."""
+    text = WRONG.replace("2.0 * v", "3.0 * v").replace("wp.Tape():", "wp.Tape() as tape:") + (
+        "    z = wp.array(y.numpy() * 2.0, dtype=float, requires_grad=True)\n"
+        "    w = wp.zeros(3, dtype=float, requires_grad=True)\n"
+        "    wp.launch(cubes, dim=3, inputs=[z], outputs=[w])\n"
+        "tape.backward(grads={w: wp.ones(3, dtype=float)})\n"
+    )
+    adtool.script(text)
+    of_file, of_input = (
+        json.loads(done.stdout) for done in (
+            adtool("check", "--format", "json", "--rerun", "script.py"),
+            adtool("check", "--format", "json", "--rerun", "-", stdin=text),
+        )
+    )  # fmt: skip
+    codes = [[(f["code"], f["line"], f["severity"]) for f in r["findings"]]
+             for r in (of_file, of_input)]  # fmt: skip
+    assert codes[0] == codes[1] and "G004" in [code for code, _, _ in codes[0]]
+
+
+@pytest.mark.parametrize(
+    ("args", "words", "help"),
+    [
+        (["check", "--each", "-", "a.py"], "`-` is one script", "adtool check - [ARGS...]"),
+        (["check", "--each", "-", "-"], "`-` is one script", "adtool check - [ARGS...]"),
+        (["check", "sub", "-"], "`-` is one script", "adtool check - [ARGS...]"),
+        (["check", "--fix", "-"], "has no file to change", "save it in a file"),
+        (["check", "--diff", "-"], "has no file to change", "save it in a file"),
+        (["baseline", "write", "-"], "kept by the name of a script", "save the script"),
+    ],
+)
+def test_what_standard_input_cannot(adtool: Any, args: list[str], words: str, help: str) -> None:
+    adtool.script("", "sub/a.py")
+    refused(adtool(*args, stdin=WRONG), words, help)
+
+
+def test_standard_input_that_is_no_python(adtool: Any) -> None:
+    done = adtool("check", "-", stdin="x = 1\nimport x y\n")
+    assert done.returncode == 2 and "--> <stdin>:2:10\n" in done.stderr
+    assert "2 | import x y" in done.stderr
+
+
+# ---- modules
+
+
+def package(adtool: Any) -> None:
+    adtool.script("", "pack/__init__.py")
+    adtool.script("", "pack/sub/__init__.py")
+    adtool.script("SIZE = 3\n", "pack/sizes.py")
+    text = "from ..sizes import SIZE\nfrom . import helper\nprint(SIZE, __name__, __package__)\n"
+    adtool.script(text + WRONG, "pack/sub/train.py")
+    adtool.script("", "pack/sub/helper.py")
+    adtool.script("from .sizes import SIZE\n" + WRONG, "pack/__main__.py")
+
+
+@pytest.mark.parametrize("module", ["pack", "pack.sub.train"])
+@pytest.mark.parametrize(
+    "words", [w for w in COMMANDS if w[0] != "baseline"], ids=lambda words: words[0]
+)
+def test_modules_with_relative_imports(adtool: Any, words: list[str], module: str) -> None:
+    package(adtool)
+    kernel = ["cubes"] if words == ["show"] else []
+    done = adtool(*words, "-m", module, *kernel, "--steps", "3")
+    assert done.returncode == (1 if words[0] in ("check", "report") else 0), done.stderr
+    assert "'--steps', '3']" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "words", "help"),
+    [
+        ("nosuch", "no module named `nosuch`", "from the current directory"),
+        ("pack.nosuch", "no module named `pack.nosuch`", "from the current directory"),
+        ("pack.sizes.py", "no module named `pack.sizes.py`", "-m pack.sizes"),
+        ("pack.sub", "is a package without a `__main__`", "-m pack.sub.module"),
+    ],
+)
+def test_modules_that_are_not_there(adtool: Any, module: str, words: str, help: str) -> None:
+    package(adtool)
+    python = subprocess.run(
+        [sys.executable, "-m", module], cwd=adtool.folder, capture_output=True, timeout=60
+    )
+    assert python.returncode == 1
+    refused(adtool("check", "-m", module), words, help)
+
+
+@pytest.mark.parametrize("folder", [".", "pack", "pack/sub", "elsewhere"])
+@pytest.mark.parametrize(
+    ("words", "kernel"), [(["check"], []), (["trace"], []), (["show"], ["cubes"])]
+)
+def test_the_help_of_a_relative_import_works(
+    adtool: Any, words: list[str], kernel: list[str], folder: str
+) -> None:
+    """The line of the help, run where the user is, does what was wanted."""
+    package(adtool)
+    there = adtool.folder / folder
+    there.mkdir(exist_ok=True)
+    script = Path("../" * (len(Path(folder).parts))) / "pack/sub/train.py"
+    process = adtool.start(*words, str(script), *kernel, "--n", "a b", cwd=there)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 2 and "attempted relative import" in err
+    (line,) = re.findall(r"^help: the script is a module of a package, and is run as one: (.*)$",
+                         err, re.MULTILINE)  # fmt: skip
+    assert f"-m pack.sub.train {' '.join([*kernel, '--n'])} 'a b'" in line
+    assert ("cd " in line) == (folder != ".")
+    run = shlex.join(adtool.command)
+    done = subprocess.run(
+        ["bash", "-c", line.replace("adtool ", f"{run} ", 1)], cwd=there, env=adtool.env,
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == (1 if words == ["check"] else 0), done.stderr
+    assert "3 __main__ pack.sub" in done.stdout + done.stderr
+
+
+def test_relative_imports_of_others(adtool: Any) -> None:
+    """Where another file cannot be imported so, -m of the script is no cure."""
+    adtool.script("from . import x\n", "other.py")
+    adtool.script("import other\n")
+    done = adtool("check", "script.py")
+    assert "attempted relative import" in done.stderr and "-m " not in done.stderr
