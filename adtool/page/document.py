@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import math
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
@@ -15,7 +16,7 @@ from adtool.page import images
 from adtool.page.data import PageData, PageRun
 from adtool.page.rows import as_json, launch_table
 from adtool.page.snippets import Line, snippet
-from adtool.page.summary import Left, Summary, left_out, summary
+from adtool.page.summary import LOOKED, Left, Summary, left_out, summary
 from adtool.page.tapes import TapePart, tape_parts
 from adtool.page.words import name, number, visible
 from adtool.places import short, shortened
@@ -76,13 +77,19 @@ def render_html(data: PageData) -> str:
         count += len(part.findings)
         parts.append(part)
     style, script = _style(), _file("page.js")
-    failed = [p for p in parts if p.summary.verdict in ("failed", "not checked")]
+    worst = _worst([p.summary for p in parts])
     text: str = template.render(
         data=data, runs=parts, several=len(parts) > 1, style=_Safe(style), script=_Safe(script),
-        style_hash=_hash(style), script_hash=_hash(script), failed=len(failed),
-        verdict="failed" if failed else parts[0].summary.verdict if parts else "seen",
+        style_hash=_hash(style), script_hash=_hash(script),
+        verdict=worst.verdict, word=worst.word,
     )  # fmt: skip
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _worst(found: Sequence[Summary]) -> Summary:
+    """The summary of the run that came to least, which a page of several runs is headed by."""
+    order = ("failed", "not checked", "passed with warnings", LOOKED, "passed")
+    return min(found, key=lambda s: order.index(s.verdict))
 
 
 class _Safe(str):

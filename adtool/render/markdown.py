@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from adtool.places import short, shortened
 from adtool.render.characters import bounded
-from adtool.render.counts import counted, plural
+from adtool.render.counts import measured, severities
 from adtool.render.escapes import code, escaped, fenced, prose
 from adtool.render.rows import Row, TableData, left_to_wholes, sampled, tables, wholes
 from adtool.report import Failure, Finding, Report, at_gate, gate_words
+from adtool.verdicts import tally, verdict
 
 if TYPE_CHECKING:
     from adtool.render.formats import Setting
@@ -48,7 +49,7 @@ def _parts(reports: Sequence[Report], setting: Setting) -> Iterator[str]:
         if not reports:
             return
         rows = [
-            [code(str(r.script), True), _verdict(r), _summary(r), prose(_why(r), True)]
+            [code(str(r.script), True), verdict(r), _summary(r), prose(_why(r), True)]
             for r in reports
         ]
         yield from _table(("script", "verdict", "checked", "why"), rows, 4)
@@ -58,7 +59,7 @@ def _parts(reports: Sequence[Report], setting: Setting) -> Iterator[str]:
 
 def _report(report: Report, setting: Setting) -> Iterator[str]:
     level = "###" if setting.several else "##"
-    yield f"{level} {code(str(report.script))}: {_verdict(report)}\n"
+    yield f"{level} {code(str(report.script))}: {verdict(report)}\n"
     gate = f"Gate: {gate_words(report)}." + (
         "" if report.ok or report.error else " It is not passed."
     )
@@ -159,12 +160,6 @@ def _code(f: Finding) -> str:
     return f.code if f.code == f.name else f"{f.code} {f.name}"
 
 
-def _verdict(report: Report) -> str:
-    if report.error is not None:
-        return "not checked"
-    return "passed" if report.ok else "failed"
-
-
 def _why(report: Report) -> str:
     if report.error is not None:
         return bounded(report.error.message, _LINE)
@@ -173,20 +168,11 @@ def _why(report: Report) -> str:
 
 
 def _summary(report: Report) -> str:
-    parts = counted(report)
-    if left_out := sum(e.verdict == "skipped" for e in report.end_to_end):
-        parts.append(f"{plural(left_out, 'tape')} not end to end")
+    parts = measured(report)
     if not report.end_to_end and report.error is None and not report.foreign:
         parts.append("tapes as wholes not checked")
-    for severity in ("error", "warning", "note"):
-        if n := sum(f.severity == severity and not f.suppressed for f in report.findings):
-            parts.append(plural(n, severity))
-    return ", ".join(parts)
+    return ", ".join([*parts, *severities(report)])
 
 
 def _counted(reports: Sequence[Report]) -> str:
-    words = [_verdict(r) for r in reports]
-    counts = [f"{words.count(w)} {w}" for w in dict.fromkeys(words)]
-    if not counts:
-        return "no script was checked"
-    return f"{plural(len(reports), 'script')}: {', '.join(counts)}"
+    return tally(reports) if reports else "no script was checked"

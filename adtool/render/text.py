@@ -19,11 +19,12 @@ from rich.text import Text
 from adtool.fixes.available import fixable
 from adtool.places import short, shortened
 from adtool.render import links, styles
-from adtool.render.counts import counted, plural
+from adtool.render.counts import measured, severities
 from adtool.render.rows import Row, TableData, left_to_wholes, sampled, tables, wholes
 from adtool.render.taylor_text import print_taylor
 from adtool.render.words import clean, print_table
 from adtool.report import Duration, Failure, Finding, Problem, Report, at_gate
+from adtool.verdicts import kind, tally, verdict
 
 _HEADS = (
     "launch", "kernel", "input", "output", "checked", "max abs\nerror", "max rel\nerror",
@@ -33,6 +34,10 @@ _HEADS = (
 # is too short for that, the names stand above the numbers.
 _STACKED = (_HEADS[0], "kernel\n  input -> output", *_HEADS[4:])
 _ABOVE = (_HEADS[0], *_HEADS[4:])
+_VERDICT = {
+    "passed": styles.GOOD, "passed with warnings": styles.WARNED, "failed": styles.BAD,
+    "not checked": styles.BAD,
+}  # fmt: skip
 _TIE = "\0"  # a space that no line is broken at: inside backquotes
 
 
@@ -90,28 +95,21 @@ def print_runs(reports: Sequence[Report], console: Console) -> None:
         return
     _line(console, "scripts", styles.HEAD)
     width = max(len(clean(str(r.script))) for r in reports)
+    widest = max(len(verdict(r)) for r in reports)
     for report in reports:
-        word, style = _verdict(report)
+        word, style = verdict(report), _VERDICT[kind(report)]
         codes = dict.fromkeys(
             f.code for f in report.findings if not f.suppressed and at_gate(f.severity, report.gate)
         )
         why = ", ".join(codes) if report.error is None else report.error.message
         text = Text.assemble(
-            f"{clean(str(report.script)):<{width}}  ", (f"{word:<11}", style),
+            f"{clean(str(report.script)):<{width}}  ", (f"{word:<{widest}}", style),
             f"  {clean(why)}" if why else "",
         )  # fmt: skip
-        text.truncate(max(console.width, width + 13))
+        text.truncate(max(console.width, width + 2 + widest))
         text.rstrip()
         console.print(text, no_wrap=True, overflow="ignore", crop=False)
-    words = [_verdict(r)[0] for r in reports]
-    counts = [f"{words.count(w)} {w}" for w in dict.fromkeys(words)]
-    _line(console, f"{plural(len(reports), 'script')}: {', '.join(counts)}")
-
-
-def _verdict(report: Report) -> tuple[str, str]:
-    if report.error is not None:
-        return "not checked", styles.BAD
-    return ("passed", styles.GOOD) if report.ok else ("failed", styles.BAD)
+    _line(console, tally(reports))
 
 
 def _print_suppressed(finding: Finding, console: Console) -> None:
@@ -281,19 +279,14 @@ def _print_snippet(finding: Finding | Problem, console: Console) -> None:
 
 
 def print_summary(report: Report, console: Console) -> None:
-    parts = counted(report)
-    if left_out := sum(e.verdict == "skipped" for e in report.end_to_end):
-        parts.append(f"{plural(left_out, 'tape')} not end to end")
-    counts = [
-        plural(n, severity)
-        for severity in ("error", "warning", "note")
-        if (n := sum(f.severity == severity and not f.suppressed for f in report.findings))
-    ]
+    parts = measured(report)
+    word, style = verdict(report), _VERDICT[kind(report)]
+    # What a verdict says of warnings is not said again beside it.
+    counts = severities(report, *(["warning"] if kind(report) == "passed with warnings" else []))
     if hidden := sum(f.suppressed for f in report.findings):
         counts.append(f"{hidden} suppressed")
     if not report.end_to_end and report.error is None and not report.foreign:
         counts.append("tapes as wholes not checked")
-    word, style = _verdict(report)
     ending = f" ({', '.join(counts)})" if counts else ""
     head = f"{', '.join(parts)} in {report.seconds:.1f} s:"
     gap = " " if len(head) + len(word) + len(ending) < console.width else "\n"
