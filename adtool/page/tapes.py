@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adtool.counts import counted, more
-from adtool.course import Course, Turn, course
+from adtool.course import Course, Turn, course, growth_words
 from adtool.exits import ToolError
 from adtool.health import Health, health
 from adtool.last import Last, LaunchVerdict
@@ -169,8 +169,8 @@ def _turns(along: Course) -> tuple[str, ...]:
         if turn is not None:
             out.append(f"The gradient {word} at {_where(turn)}: {turn.why}.")
     if along.growth is not None:
-        factor = f"{along.growth:.4g}"
-        out.append(f"Its norm grows by a factor of {factor} per operation, along {along.along}.")
+        words = growth_words(along.growth)
+        out.append(f"Its norm {words} per operation, along {along.along}.")
     return tuple(out)
 
 

@@ -19,7 +19,7 @@ from adtool.render.words import clean, print_table
 from adtool.report import SCHEMA, Failure
 
 if TYPE_CHECKING:
-    from adtool.course import Course, Row, Turn
+    from adtool.course import Course, Row, Turn, growth_words
     from adtool.last import Last
     from engine.autograd import MemoryUse, TapeTrace
 
@@ -73,7 +73,7 @@ def print_trace(
     if not trace.ran:
         _line(console, "gradients: no backward pass ran on this tape")
     elif course.growth is not None:
-        _line(console, f"gradient: its norm grows by {course.growth:.5g} from each operation to "
+        _line(console, f"gradient: its norm {growth_words(course.growth)} from each operation to "
               f"the one before it, along `{course.along}`")  # fmt: skip
     for turn, word in ((course.explodes, "explodes"), (course.dies, "dies")):
         if turn is not None:

@@ -229,14 +229,15 @@ class Handwritten:
     """Of an operation of another framework, whose gradient was written by hand.
 
     framework: its name. what: what it is there, as `function`. gradient: the name of what was
-    written. missing: inputs by which it gives none (None), though results depend on them. changes:
-    what is changed in place.
+    written. missing: inputs by which it gives none (None), though results depend on them; zeros:
+    those of them by which it gives zeros. changes: what is changed in place.
     """
 
     framework: str
     what: str
     gradient: str
     missing: tuple[str, ...] = ()
+    zeros: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
 
 

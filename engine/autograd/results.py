@@ -228,7 +228,8 @@ class Cause:
     stretch: a function of another framework has a gradient of its own that is wrong.
 
     launch: which, -1 for what is no launch. variable: what the user passed as the argument. site:
-    its call; span: the kernel's definition.
+    its call; span: the kernel's definition. further: of no gradient, the arguments, variables
+    and calls further on in the same chain, to which none flows either.
     """
 
     kind: Literal["overwrite", "no gradient", "outside", "no backward", "aliasing", "stretch",
@@ -242,6 +243,7 @@ class Cause:
     other: str = ""
     other_site: Span | None = None
     variable: str = ""
+    further: tuple[tuple[str, str, Span | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

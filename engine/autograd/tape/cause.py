@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def cause_of(evaluation: TapeEvaluation, v: Direction, position: int) -> Cause:
         return _cause("no backward", operation)
     deaf = _deaf(evaluation, v, operation, position)
     if deaf:
-        return _cause("no gradient", operation, deaf)
+        return _first_of_chain(evaluation, v, operation, position, deaf)
     changed = _overwritten(evaluation, v, operation, position)
     if changed:
         name, other = changed
@@ -144,12 +145,56 @@ def _deaf(
     evaluation.begin(v)
     for s in evaluation.replay.operations[:position]:
         s.tangent()
+    return _moving_deaf(operation)
+
+
+def _moving_deaf(operation: ReplayedLaunch) -> str:
+    """The same of tangents as they are now."""
     reads = {i for i in operation.plan.inputs if i in operation.parts}
     for i in sorted(reads):
         part = operation.parts[i]
         if part.float and not part.wants and np.any(operation.tangents[i]):
             return str(operation.plan.params[i].name)
     return ""
+
+
+def _first_of_chain(
+    evaluation: TapeEvaluation, v: Direction, operation: ReplayedLaunch, position: int, deaf: str
+) -> Cause:
+    """The first array of a chain that no gradient flows to, each computed from the one before.
+
+    Where only the last of them had a gradient, it would end at the one before.
+    """
+    operations, spans = evaluation.replay.operations, evaluation.memories.spans
+    chain = [(operation, deaf)]
+    seen: dict[int, str] = {}
+    evaluation.begin(v)
+    for k, s in enumerate(operations[:position]):
+        if isinstance(s, ReplayedLaunch) and (name := _moving_deaf(s)):
+            seen[k] = name
+        s.tangent()
+    part = _part(operation, deaf)
+    for k in reversed(range(position)):
+        s = operations[k]
+        made = Region(spans)
+        for p in s.writes:
+            made.add(p)
+        if not made.meets(part):
+            continue
+        if k not in seen or not isinstance(s, ReplayedLaunch):
+            break
+        chain.append((s, seen[k]))
+        part = _part(s, seen[k])
+    (first, name), *rest = reversed(chain)
+    found = _cause("no gradient", first, name)
+    further = dict.fromkeys((n, _variable(o, n), o.record.site) for o, n in rest)
+    further.pop((name, found.variable, found.site), None)
+    return replace(found, further=tuple(further))
+
+
+def _part(operation: ReplayedLaunch, argument: str) -> Placement:
+    params = operation.plan.params
+    return next(p for i, p in operation.parts.items() if params[i].name == argument)
 
 
 def _overwritten(
