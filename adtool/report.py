@@ -32,8 +32,10 @@ class Worst:
     """The worst Jacobian entry: `row` counts scalars of the output, `col` of the input.
 
     Both are -1 for a random direction over the whole pair. ad, oracle: NaN where there is no
-    number. row_name, col_name: the scalars by
-    their arrays' own indices, as `u[2, 3]`.
+    number. row_name, col_name: the scalars by their arrays' own indices, as `u[2, 3]`. rel_error:
+    its error relative to the oracle (of a direction, to the parts of its sum if these are larger);
+    None where the oracle is zero as far as the comparison can tell. allowed: the largest error
+    that passes there; None where that is not known.
     """
 
     row: int
@@ -42,6 +44,8 @@ class Worst:
     oracle: float
     row_name: str = ""
     col_name: str = ""
+    rel_error: float | None = None
+    allowed: float | None = None
 
 
 FAULTS = ("G008", "G009")  # found as launches ran, whatever their gradients are
@@ -52,9 +56,10 @@ _AGREES = 1e-4  # entries with a reference that are no further off were compared
 class Pair:
     """The check of one output against one input. checked: Jacobian entries compared.
 
-    max_abs_error, max_rel_error: None where nothing was compared, the latter also where no
-    reference is large enough to be relative to, NaN where the adjoint is not finite.
-    directional: random directions compared. reason: why it is inconclusive or skipped.
+    max_abs_error, max_rel_error: the largest over all that was compared, entries and directions,
+    which need not be of the same one: see `worst` for that. None where nothing was compared, the
+    latter also where no reference is large enough to be relative to, NaN where the adjoint is not
+    finite. directional: random directions compared. reason: why it is inconclusive or skipped.
     digits_lost: decimal digits of the kernel's own precision that rounding costs the adjoint.
     scale, off: the largest element of the adjoint times random cotangents, and what rounding in
     the kernel's own precision puts it off by. forward_error: how far the adjoint is from forward

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from adtool.counts import more
 from adtool.course import Course, growth_words
 
 DPI = 150
@@ -46,7 +47,7 @@ def _figure(course: Course, title: str):  # type: ignore[no-untyped-def]
     rest = [x for x in finite if x[2] in names[_COLOURS:]]
     if rest:
         axes.plot([x[0] for x in rest], [x[1] for x in rest], marker="o", ms=size, lw=0,
-                  label=f"{len(names) - _COLOURS} more kernels", color="#808080")  # fmt: skip
+                  label=more(len(names) - _COLOURS, "kernel"), color="#808080")  # fmt: skip
     if finite:
         axes.set_yscale("log")
         low, high = min(x[1] for x in finite), max(x[1] for x in finite)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from adtool.counts import more
+from adtool.places import shortened
 from adtool.render import uris
 from adtool.render.characters import bounded
 from adtool.report import Finding, Problem, Report, Severity
@@ -81,14 +83,13 @@ def _finding(f: Finding) -> _Note:
 
 
 def _left_out(severity: Severity, count: int) -> _Note:
-    word = f"{severity}s" if count > 1 else severity
-    message = f"{count} more {word} of adtool than annotations can show: see the report"
+    message = f"{more(count, severity)} of adtool than annotations can show: see the report"
     return _Note(severity, "adtool", message)
 
 
 def _command(note: _Note, setting: Setting) -> str:
     given: dict[str, str] = {}
-    message = bounded(spelled(note.message), _MESSAGE)
+    message = bounded(spelled(shortened(note.message, setting.root)), _MESSAGE)
     if note.file is not None:
         below = uris.relative(note.file, setting.root)
         if below is None:  # a file outside of the repository is none to GitHub

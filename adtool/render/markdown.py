@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from adtool.counts import more
 from adtool.places import short, shortened
 from adtool.render.characters import bounded
 from adtool.render.counts import measured, severities
 from adtool.render.escapes import code, escaped, fenced, prose
-from adtool.render.rows import Row, TableData, left_to_wholes, sampled, tables, wholes
+from adtool.render.rows import Row, TableData, left_to_wholes, legend, sampled, tables, wholes
 from adtool.report import Failure, Finding, Report, at_gate, gate_words
 from adtool.verdicts import tally, verdict
 
@@ -23,8 +24,8 @@ _MESSAGE = 2000  # characters
 _LINE = 300  # of a line of source, or of a traceback
 _TRACEBACK = 60  # lines
 _HEADS = (
-    "launch", "kernel", "input", "output", "checked", "max abs error", "max rel error",
-    "AD at worst", "reference at worst", "verdict",
+    "launch", "kernel", "input", "output", "checked", "error", "relative error", "AD", "reference",
+    "verdict",
 )  # fmt: skip
 _LEFT = 4  # columns of words come first
 
@@ -75,7 +76,7 @@ def _report(report: Report, setting: Setting) -> Iterator[str]:
         ]  # fmt: skip
         yield from _table(("severity", "finding", "place", "message"), rows, 4)
         if len(found) > _FINDINGS:
-            yield f"and {len(found) - _FINDINGS} more findings\n"
+            yield f"and {more(len(found) - _FINDINGS, 'finding')}\n"
     if hidden := len(report.findings) - len(found):
         yield f"{hidden} suppressed.\n"
     for f in found[:_SHOWN]:
@@ -120,26 +121,26 @@ def _launches(report: Report) -> Iterator[str]:
         yield f"**{escaped(data.title)}**\n"
         yield from _rows(data)
     if left_out:
-        yield f"{left_out} more kinds of tapes are not shown.\n"
+        yield f"Not shown: {more(left_out, 'kind of tapes', 'kinds of tapes')}.\n"
     for line in wholes(report):
         yield f"- {escaped(line)}"
     if left := left_to_wholes(report):
         yield f"- {escaped(left)}"
     if few := sampled(report):
         yield f"- {escaped(few)}"
-    if report.end_to_end or few:
+    for mark in legend(shown):
+        yield f"- {escaped(mark)}"
+    if report.end_to_end or few or legend(shown):
         yield ""
 
 
 def _rows(data: TableData) -> Iterator[str]:
     yield from _table(_HEADS, [_cells(r) for r in data.rows], _LEFT)
-    if data.hidden:
-        yield f"and {data.hidden} more failing rows\n"
 
 
 def _cells(row: Row) -> list[str]:
     names = [code(n, True) for n in (row.kernel, row.input, row.output)]
-    numbers = (row.checked, row.max_abs, row.max_rel, row.ad, row.reference)
+    numbers = (row.checked, row.error, row.relative, row.ad, row.reference)
     return [row.launch, *names, *numbers, row.verdict]
 
 

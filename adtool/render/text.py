@@ -16,19 +16,20 @@ from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
+from adtool.counts import more
 from adtool.fixes.available import fixable
 from adtool.places import short, shortened
 from adtool.render import links, styles
 from adtool.render.counts import measured, severities
-from adtool.render.rows import Row, TableData, left_to_wholes, sampled, tables, wholes
+from adtool.render.rows import Row, TableData, left_to_wholes, legend, sampled, tables, wholes
 from adtool.render.taylor_text import print_taylor
 from adtool.render.words import clean, print_table
 from adtool.report import Duration, Failure, Finding, Problem, Report, at_gate
 from adtool.verdicts import kind, tally, verdict
 
 _HEADS = (
-    "launch", "kernel", "input", "output", "checked", "max abs\nerror", "max rel\nerror",
-    "AD at\nworst", "reference\nat worst", "verdict",
+    "launch", "kernel", "input", "output", "checked", "error", "relative\nerror", "AD",
+    "reference", "verdict",
 )  # fmt: skip
 # Where the line is too short for three columns of names, they share one, on two lines; where it
 # is too short for that, the names stand above the numbers.
@@ -134,8 +135,8 @@ def _print_tables(report: Report, console: Console, verbose: bool) -> None:
     for table in shown:
         _print_table(table, console)
     if left_out:
-        kinds = "kind of tapes is" if left_out == 1 else "kinds of tapes are"
-        _line(console, f"{left_out} more {kinds} not shown (--verbose shows all)\n")
+        kinds = more(left_out, "kind of tapes", "kinds of tapes")
+        _line(console, f"not shown: {kinds} (--verbose shows all)\n")
     for line in wholes(report):
         _wrapped(console, line)
     if left := left_to_wholes(report):
@@ -144,9 +145,10 @@ def _print_tables(report: Report, console: Console, verbose: bool) -> None:
         _wrapped(console, few)
     if report.end_to_end or few:
         console.print()
-    if any("d" in row.checked for t in shown for row in t.rows):
-        words = "checked: Jacobian entries, and random directions (d) over the whole array"
+    marks = legend(shown)
+    for words in marks:
         _wrapped(console, words, styles.DIM)
+    if marks:
         console.print()
     print_taylor(report.taylor, console)
 
@@ -185,15 +187,13 @@ def _print_table(data: TableData, console: Console) -> None:
         table.add_row(*styled)
     _line(console, data.title, styles.HEAD)
     print_table(table, console, above)
-    if data.hidden:
-        _line(console, f"and {data.hidden} more failing rows (--verbose shows all)", styles.DIM)
     console.print()
 
 
 def _cells(row: Row) -> list[str]:
     names = [clean(_one_line(x)) for x in (row.kernel, row.input, row.output)]
     return [
-        row.launch, *names, row.checked, row.max_abs, row.max_rel, row.ad, row.reference,
+        row.launch, *names, row.checked, row.error, row.relative, row.ad, row.reference,
         row.verdict,
     ]  # fmt: skip
 
@@ -297,8 +297,8 @@ def print_summary(report: Report, console: Console) -> None:
     safe, unsafe = fixable(report.findings)
     if safe or unsafe:
         words = [f"{safe} may be fixed with --fix"] if safe else []
-        more = "more " if safe else ""
-        words += [f"{unsafe} {more}with --fix --unsafe-fixes"] if unsafe else []
+        others = "more " if safe else ""
+        words += [f"{unsafe} {others}with --fix --unsafe-fixes"] if unsafe else []
         _line(console, f"fixes to try: {', '.join(words)}; --diff shows them")
 
 

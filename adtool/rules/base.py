@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from adtool.counts import counted
 from adtool.report import Finding, Fix, Severity
 from engine.classes import dataclass
 
@@ -176,8 +177,7 @@ def seen(count: int, tape: int, index: int, what: str = "launch") -> str:
     """Says where: the first launch (or record), and how many there are."""
     if count == 1:
         return f"in {what} {index} of tape {tape}"
-    many = "launches" if what == "launch" else f"{what}s"
-    return f"in {count} {many}, first in {what} {index} of tape {tape}"
+    return f"in {counted(count, what)}, first in {what} {index} of tape {tape}"
 
 
 def derivative(pair: PairResult, entry: Entry | None) -> str:

@@ -245,7 +245,7 @@ def _made(session: Session, c: Cause, tape: int) -> str:
 
 
 def _further(c: Cause, limit: int = 6) -> tuple[str, ...]:
-    """A note of the arrays that come after the first one of a chain, and have no gradient either."""
+    """A note of the arrays that come after the first of a chain, and have no gradient either."""
     names = [f"`{known or name}` at {at}" for name, known, at in c.further if at is not None]
     if not names:
         return ()

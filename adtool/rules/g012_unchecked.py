@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from adtool.counts import counted
 from adtool.report import Finding
 from adtool.rules.base import Manual, Rule, grouped, named, remedy, seen
 from engine.classes import dataclass
@@ -77,7 +78,7 @@ class Unchecked(Rule):
             reason = f": {first.reason}" if first.reason else ""
             where = seen(count, first.tape, first.index, "record" if first.record else "launch")
             if first.whole or first.index < 0:
-                where = f"in tape {first.tape}" if count == 1 else f"in {count} tapes"
+                where = f"in tape {first.tape}" if count == 1 else f"in {counted(count, 'tape')}"
             yield self.finding(
                 f"{first.what} was not checked {where}{reason}",
                 remedy(first.reason)

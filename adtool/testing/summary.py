@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adtool.counts import counted, more
+from adtool.places import shortened
 from adtool.verdicts import passed
 
 _SHOWN = 20  # lines of each kind
@@ -45,12 +46,12 @@ def lines(
         yield f"{', '.join(counts)}: {word}{ending}", colour
     told = [f for f in found if f[2] != "note"]
     for test, code, severity, message in told[:_SHOWN]:
-        yield f"{severity}[{code}]: {message.splitlines()[0]} ({test})", ""
+        yield f"{severity}[{code}]: {shortened(message.splitlines()[0])} ({test})", ""
     if len(told) > _SHOWN:
         yield f"and {len(told) - _SHOWN} more", ""
     left = [d for d in data if d["unchecked"] and not d["failed"]]
     for d in left[:_SHOWN]:
-        yield f"not checked: {d['test']}: {d['unchecked'].splitlines()[0]}", "yellow"
+        yield f"not checked: {d['test']}: {shortened(d['unchecked'].splitlines()[0])}", "yellow"
     if len(left) > _SHOWN:
         rest = more(len(left) - _SHOWN, "test that was not checked", "tests that were not checked")
         yield f"and {rest}", "yellow"

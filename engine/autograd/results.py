@@ -32,7 +32,9 @@ class Entry:
     """One Jacobian entry: `row` counts scalars of the output, `col` those of the input.
 
     `ad` is the adjoint's value, `oracle` the reference's. For directional entries
-    (see PairResult.directional) row and col are -1. row_name, col_name: the scalars by
+    (see PairResult.directional) row and col are -1. relative: its error relative to the oracle, as
+    in `PairResult.max_rel_error`; None where the oracle is zero as far as can be told. allowed: the
+    largest error that is none; None where that is not known. row_name, col_name: the scalars by
     their arrays' own indices, as in `u[2, 3]` (components of vectors last).
     """
 
@@ -40,6 +42,8 @@ class Entry:
     col: int
     ad: float
     oracle: float
+    relative: float | None = None
+    allowed: float | None = None
     row_name: str = ""
     col_name: str = ""
 
