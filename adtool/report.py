@@ -14,6 +14,7 @@ from adtool.taylor_report import Taylor
 from engine.classes import dataclass
 
 SCHEMA = 1
+LINES = frozenset({"launches"})  # of the JSON, of which each item is a line: there may be many
 
 Severity = Literal["error", "warning", "note"]
 Verdict = Literal[
@@ -309,7 +310,7 @@ def failed_report(failure: Failure, tool: str) -> Report:
 
 def to_json(report: Report) -> str:
     """The report as strict JSON, one object, with NaN and infinities as strings."""
-    return dumps(report, indent=2)
+    return dumps(report, indent=2, lines=LINES)
 
 
 def from_json(text: str) -> Report:
