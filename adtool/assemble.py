@@ -10,7 +10,7 @@ from adtool import __version__, endings
 from adtool.accuracy.judging import excuse, notes_of
 from adtool.counts import counted, more
 from adtool.exits import Exit
-from adtool.fingerprints import marked
+from adtool.fingerprints import linked, marked
 from adtool.report import (
     FAULTS,
     SCHEMA,
@@ -78,7 +78,7 @@ def _findings(session: Session, choice: Choice) -> tuple[Finding, ...]:
     found = [f for rule in load_rules() for f in rule.check(session)]
     found = suppressed(found, session, choice)
     ordered = marked(sorted(found, key=lambda f: _ORDER[f.severity]))
-    return excuse(tuple(ordered), session.expected)
+    return linked(excuse(tuple(ordered), session.expected))
 
 
 def _forgiven(findings: tuple[Finding, ...], choice: Choice) -> frozenset[str]:

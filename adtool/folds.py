@@ -101,6 +101,11 @@ class Fold:
         return max(self.items, key=lambda i: i.excess)
 
     @property
+    def pairs(self) -> list[Pair]:
+        """The pairs of the items."""
+        return [i.pair for i in self.items if i.pair is not None]
+
+    @property
     def bad(self) -> bool:
         """Whether an adjoint is wrong, or not finite."""
         return self.verdict in BAD

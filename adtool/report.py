@@ -171,6 +171,8 @@ class Finding:
     does not count at the gate; suppressed_by says whether `--ignore`, `--select`, a `comment` or
     a `baseline` asked for that. fingerprint: see `adtool.fingerprints`. source: the lines of the
     place, from the first. fix: a change of the program that makes it go away, where one is known.
+    follows: the fingerprint of the finding that is its cause, empty for none. idle: nothing needs
+    to be done about it.
     """
 
     code: str
@@ -195,6 +197,8 @@ class Finding:
     fingerprint: str = ""
     source: tuple[str, ...] = ()
     fix: Fix | None = None
+    follows: str = ""
+    idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)

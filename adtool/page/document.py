@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
+from adtool.consequences import arranged
+from adtool.counts import counted, more
 from adtool.exits import ToolError
 from adtool.matrices import LaunchPictures, MatrixPicture
 from adtool.page import images
@@ -29,12 +31,16 @@ _INSTALL = "install it: pip install 'adtool[report]'"
 
 @dataclass(frozen=True, slots=True)
 class FindingPart:
-    """A finding with its lines. number: for its anchor, `#finding-3`, over all runs."""
+    """A finding with its lines. number: for its anchor, `#finding-3`, over all runs.
+
+    follows: it stands below the one that is its cause.
+    """
 
     number: int
     finding: Finding
     place: str
     lines: tuple[Line, ...]
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,8 @@ def _template() -> Any:
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_final,
     )  # fmt: skip
     made.filters |= {
+        "counted": counted,
+        "more": more,
         "name": name,
         "number": number,
         "safe_html": _Safe,
@@ -153,10 +161,12 @@ def _hash(text: str) -> str:
 
 
 def _part(key: str, run: PageRun, before: int) -> RunPart:
-    found = [f for f in run.findings if not f.suppressed]
+    whole, idle = arranged(run.findings)
+    found = [f for told in whole for f in (told.finding, *told.consequences)] + idle
     found += [f for f in run.findings if f.suppressed]
+    under = {id(f) for told in whole for f in told.consequences}
     shown = tuple(
-        FindingPart(before + k, f, _place(f), snippet(f, run.local))
+        FindingPart(before + k, f, _place(f), snippet(f, run.local), id(f) in under)
         for k, f in enumerate(found[:_FINDINGS], 1)
     )
     problems: tuple[tuple[Problem, str, tuple[Line, ...]], ...] = ()

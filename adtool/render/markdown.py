@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from adtool.consequences import arranged, headline
 from adtool.counts import more
 from adtool.places import short, shortened
 from adtool.render.characters import bounded
@@ -67,7 +68,8 @@ def _report(report: Report, setting: Setting) -> Iterator[str]:
     yield f"{_summary(report)}. {gate}\n"
     if report.error is not None:
         yield from _failure(report.error)
-    found = [f for f in report.findings if not f.suppressed]
+    whole, idle = arranged(report.findings)
+    found = [told.finding for told in whole]
     if found:
         rows = [
             [f.severity, escaped(_code(f)), _place(f, True),
@@ -77,10 +79,12 @@ def _report(report: Report, setting: Setting) -> Iterator[str]:
         yield from _table(("severity", "finding", "place", "message"), rows, 4)
         if len(found) > _FINDINGS:
             yield f"and {more(len(found) - _FINDINGS, 'finding')}\n"
-    if hidden := len(report.findings) - len(found):
+    if hidden := sum(f.suppressed for f in report.findings):
         yield f"{hidden} suppressed.\n"
-    for f in found[:_SHOWN]:
-        yield from _finding(f, level + "#")
+    for told in whole[:_SHOWN]:
+        yield from _finding(told.finding, level + "#")
+        yield from _headlines("because of it", told.consequences)
+    yield from _headlines("nothing needs to be done about these", idle)
     for note in report.notes:
         yield f"**warning**: {prose(note)}\n"
     if not setting.quiet:
@@ -113,6 +117,15 @@ def _finding(f: Finding, level: str) -> Iterator[str]:
         yield f"**help**: {prose(bounded(shortened(f.help), _MESSAGE))}\n"
     for note in f.notes:
         yield f"**note**: {prose(bounded(shortened(note), _MESSAGE))}\n"
+
+
+def _headlines(head: str, found: Sequence[Finding]) -> Iterator[str]:
+    """Findings that have a line each."""
+    if found:
+        lines = [f"- {prose(bounded(headline(f), _LINE))}" for f in found[:_SHOWN]]
+        if len(found) > _SHOWN:
+            lines.append(f"- and {more(len(found) - _SHOWN, 'finding')}")
+        yield "\n".join([f"{head}:\n", *lines]) + "\n"
 
 
 def _launches(report: Report) -> Iterator[str]:

@@ -177,10 +177,9 @@ def _row(fold: Fold, many: bool) -> Row:
 
 
 def _checked(fold: Fold) -> str:
-    pairs = [i.pair for i in fold.items if i.pair is not None]
-    if all(p.by_whole for p in pairs):
+    if all(p.by_whole for p in fold.pairs):
         return "whole"
-    return checked(sum(p.checked for p in pairs), sum(p.directional for p in pairs))
+    return checked(sum(p.checked for p in fold.pairs), sum(p.directional for p in fold.pairs))
 
 
 def _most(errors: Iterable[float | None]) -> float | None:

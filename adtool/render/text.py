@@ -16,6 +16,7 @@ from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
+from adtool.consequences import arranged, headline
 from adtool.counts import more
 from adtool.fixes.available import fixable
 from adtool.places import short, shortened
@@ -39,6 +40,8 @@ _VERDICT = {
     "passed": styles.GOOD, "passed with warnings": styles.WARNED, "failed": styles.BAD,
     "not checked": styles.BAD,
 }  # fmt: skip
+_FOLLOW = "because of it (-v shows more):"
+_IDLE = "nothing needs to be done about these (-v shows more)"
 _TIE = "\0"  # a space that no line is broken at: inside backquotes
 
 
@@ -76,11 +79,7 @@ def print_report(
     """Prints tables, findings and the summary line. quiet: no tables."""
     if not quiet:
         _print_tables(report, console, verbose)
-    for finding in report.findings:
-        if not finding.suppressed:
-            _print_finding(finding, console)
-        elif verbose:
-            _print_suppressed(finding, console)
+    _print_findings(report.findings, console, verbose)
     for note in report.notes:
         _labelled(console, "warning", styles.SEVERITY["warning"], note)
         console.print()
@@ -88,6 +87,24 @@ def print_report(
         _print_durations(report.durations, console)
     if report.error is None or report.launches:
         print_summary(report, console)
+
+
+def _print_findings(findings: Sequence[Finding], console: Console, verbose: bool) -> None:
+    """verbose: all of them whole; else what follows from others, and what is idle, in a line."""
+    if verbose:
+        for finding in findings:
+            _print_suppressed(finding, console) if finding.suppressed else (
+                _print_finding(finding, console)
+            )
+        return
+    whole, idle = arranged(findings)
+    for told in whole:
+        _print_finding(told.finding, console, told.consequences)
+    for finding in idle:
+        _print_line(finding, console)
+    if idle:
+        _line(console, _IDLE, styles.DIM)
+        console.print()
 
 
 def print_runs(reports: Sequence[Report], console: Console) -> None:
@@ -223,7 +240,17 @@ def _needed(heads: Sequence[str], rows: list[list[str]]) -> int:
     return sum(_columns(heads, rows)) + len(heads) - 1
 
 
-def _print_finding(finding: Finding | Problem, console: Console) -> None:
+def _print_line(finding: Finding, console: Console, lead: str = "") -> None:
+    """A finding in one line, which is cut where it is too long."""
+    text = Text(clean(f"{lead}{headline(finding)}"))
+    text.truncate(max(40, console.width), overflow="ellipsis")
+    text.stylize(styles.SEVERITY[finding.severity], len(lead), len(lead) + len(finding.severity))
+    console.print(text, no_wrap=True, overflow="ignore", crop=False)
+
+
+def _print_finding(
+    finding: Finding | Problem, console: Console, consequences: Sequence[Finding] = ()
+) -> None:
     label = f"{finding.severity}[{finding.code}]" if finding.code else finding.severity
     style = styles.SEVERITY[finding.severity]
     _labelled(console, label, style, shortened(finding.message), styles.MESSAGE)
@@ -237,6 +264,10 @@ def _print_finding(finding: Finding | Problem, console: Console) -> None:
         _labelled(console, "help", styles.HELP, shortened(finding.help))
     for note in finding.notes:
         _labelled(console, "note", styles.NOTE, shortened(note))
+    if consequences:
+        _line(console, _FOLLOW, styles.DIM)
+    for f in consequences:
+        _print_line(f, console, "  ")
     console.print()
 
 

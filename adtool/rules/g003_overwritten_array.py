@@ -86,6 +86,7 @@ class OverwrittenArray(Rule):
                 f"{_elements(f)}; {_effect(f, nbytes)}",
                 _help(session, tape, f), span=f.by.site or f.site, tape=tape, launch=f.launch,
                 kernel=f.kernel, count=launches, notes=_notes(f), severity=_SEVERITY[f.kind],
+                idle=f.kind == "unneeded",
             )  # fmt: skip
         yield from self._functions(session)
         yield from self._in_place(session)

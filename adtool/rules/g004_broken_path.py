@@ -10,7 +10,7 @@ from adtool.counts import more
 from adtool.fixes.creations import requires_grad
 from adtool.fixes.recording import into_block
 from adtool.report import Finding, Fix
-from adtool.rules.base import Manual, Rule, grouped, named, seen
+from adtool.rules.base import Manual, Rule, grouped, mark_of, named, seen
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -66,13 +66,9 @@ class BrokenPath(Rule):
 
     def check(self, session: Session) -> Iterator[Finding]:
         """One finding a place."""
-        found = [
-            (t.tape, t.whole.cause) for t in session.tapes
-            if t.whole is not None and t.whole.cause is not None
-            and t.whole.verdict in ("fail", "nan") and t.whole.cause.kind in KINDS
-        ]  # fmt: skip
+        found = _causes(session)
         said = {(tape, cause.site) for tape, cause in found}
-        for group in grouped(found, lambda f: (f[1].kind, f[1].kernel, f[1].argument, f[1].site)):
+        for group in grouped(found, lambda f: _key(f[1])):
             tape, cause = group[0]
             many = f" (and in {more(len(group) - 1, 'tape')})" if len(group) > 1 else ""
             message, help = _said(cause, tape)
@@ -166,6 +162,30 @@ class BrokenPath(Rule):
                 kernel=way.name if way.kind in _RUN else "", count=len(group),
                 arrays=way.inputs, near=(way.to,), fix=_cure(way),
             )  # fmt: skip
+
+
+def _causes(session: Session) -> list[tuple[int, Cause]]:
+    """Tapes whose gradient is broken, and why."""
+    return [
+        (t.tape, t.whole.cause) for t in session.tapes
+        if t.whole is not None and t.whole.cause is not None
+        and t.whole.verdict in ("fail", "nan") and t.whole.cause.kind in KINDS
+    ]  # fmt: skip
+
+
+def _key(c: Cause) -> tuple[object, ...]:
+    """What causes have in common that are one finding."""
+    return c.kind, c.kernel, c.argument, c.site
+
+
+def unheard(session: Session) -> dict[tuple[int, int], str]:
+    """Tapes and launches that no gradient reaches because of a finding here, and its mark."""
+    out: dict[tuple[int, int], str] = {}
+    first: dict[object, str] = {}
+    for tape, cause in _causes(session):
+        mark = first.setdefault(_key(cause), mark_of(BrokenPath.code, tape, cause.launch))
+        out |= {(tape, launch): mark for launch in cause.silent}
+    return out
 
 
 def _of_a_peer(session: Session, tape: int) -> bool:

@@ -233,7 +233,8 @@ class Cause:
 
     launch: which, -1 for what is no launch. variable: what the user passed as the argument. site:
     its call; span: the kernel's definition. further: of no gradient, the arguments, variables
-    and calls further on in the same chain, to which none flows either.
+    and calls further on in the same chain, to which none flows either; silent: the launches through
+    which the leaves act on what has none.
     """
 
     kind: Literal["overwrite", "no gradient", "outside", "no backward", "aliasing", "stretch",
@@ -248,6 +249,7 @@ class Cause:
     other_site: Span | None = None
     variable: str = ""
     further: tuple[tuple[str, str, Span | None], ...] = ()
+    silent: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,11 +168,14 @@ def _first_of_chain(
     operations, spans = evaluation.replay.operations, evaluation.memories.spans
     chain = [(operation, deaf)]
     seen: dict[int, str] = {}
+    silent = []
     evaluation.begin(v)
-    for k, s in enumerate(operations[:position]):
+    for k, s in enumerate(operations):
         if isinstance(s, ReplayedLaunch) and (name := _moving_deaf(s)):
             seen[k] = name
         s.tangent()
+        if k in seen or _moves_deaf(evaluation, s):
+            silent.append(s.launch)
     part = _part(operation, deaf)
     for k in reversed(range(position)):
         s = operations[k]
@@ -189,7 +192,15 @@ def _first_of_chain(
     found = _cause("no gradient", first, name)
     further = dict.fromkeys((n, _variable(o, n), o.record.site) for o, n in rest)
     further.pop((name, found.variable, found.site), None)
-    return replace(found, further=tuple(further))
+    return replace(found, further=tuple(further), silent=tuple(silent))
+
+
+def _moves_deaf(evaluation: TapeEvaluation, operation: Operation) -> bool:
+    """Whether something that it wrote moves with the leaves, and no gradient flows to it."""
+    tangents = evaluation.memories.tangents
+    return operation.launch >= 0 and any(
+        p.float and not p.wants and bool(np.any(tangents.view(p))) for p in operation.writes
+    )
 
 
 def _part(operation: ReplayedLaunch, argument: str) -> Placement:
