@@ -195,7 +195,7 @@ class Stale:
 
     array: what the user calls it, or the parameter. site: the backward pass; earlier: the one
     before. by: for `recompute`, the launch to run again. text: for `saved`, what the tape says.
-    passes: how many are alike.
+    passes: how many are alike. used: the program was seen to change the array by that gradient.
     """
 
     kind: Literal["values", "twice", "passed on", "recompute", "saved"]
@@ -205,6 +205,7 @@ class Stale:
     by: Write = Write()
     text: str = ""
     passes: int = 1
+    used: bool = False
 
 
 @dataclass(frozen=True, slots=True)
