@@ -38,8 +38,10 @@ def arranged(findings: Iterable[Finding]) -> tuple[list[Told], list[Finding]]:
     return whole, [f for f in open_ if f.idle and f.follows not in there]
 
 
-def headline(f: Finding) -> str:
-    """A finding in one line: where, and what, without why."""
+def headline(f: Finding, cause: Finding | None = None) -> str:
+    """A finding in one line: where, and what, without why. cause: what it stands under."""
     head = shortened(f.message).split("\n")[0].split(": ")[0]
     place = f" {short(f.file)}:{f.line}" if f.file and f.line else ""
+    if place and cause is not None and cause.file == f.file:
+        place = f" line {f.line}"
     return f"{f.severity}[{f.code}]{place}: {head}"

@@ -79,7 +79,7 @@ def _problem(p: Problem) -> _Note:
 def _finding(told: Told) -> _Note:
     f = told.finding
     title = f"adtool {f.code}" + (f" {f.name}" if f.name != f.code else "")
-    more = [f"because of it: {headline(c)}" for c in told.consequences]
+    more = [f"because of it: {headline(c, f)}" for c in told.consequences]
     message = "\n".join(x for x in (f.message, f.help, *f.notes, *more) if x)
     return _Note(
         f.severity, title, message, f.file, f.line, f.column, f.end_line, f.end_column

@@ -64,7 +64,7 @@ def cases(report: Report) -> Iterator[Case]:
         case.findings = [report.findings[i] for i in at]
         case.skipped = _undecided([(i.verdict, i.reason) for i in group], case)
         case.about = _about(group)
-        if len(group) == 1 and len(first.pairs) <= 1:
+        if len(group) == 1 and len(first.pairs) <= 1:  # else no time is known of the pair alone
             case.seconds = seconds.get((first.tape, first.index))
         yield case
     for label, wholes in _whole_tapes(report):

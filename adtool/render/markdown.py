@@ -83,7 +83,7 @@ def _report(report: Report, setting: Setting) -> Iterator[str]:
         yield f"{hidden} suppressed.\n"
     for told in whole[:_SHOWN]:
         yield from _finding(told.finding, level + "#")
-        yield from _headlines("because of it", told.consequences)
+        yield from _headlines("because of it", told.consequences, told.finding)
     yield from _headlines("nothing needs to be done about these", idle)
     for note in report.notes:
         yield f"**warning**: {prose(note)}\n"
@@ -119,10 +119,10 @@ def _finding(f: Finding, level: str) -> Iterator[str]:
         yield f"**note**: {prose(bounded(shortened(note), _MESSAGE))}\n"
 
 
-def _headlines(head: str, found: Sequence[Finding]) -> Iterator[str]:
+def _headlines(head: str, found: Sequence[Finding], cause: Finding | None = None) -> Iterator[str]:
     """Findings that have a line each."""
     if found:
-        lines = [f"- {prose(bounded(headline(f), _LINE))}" for f in found[:_SHOWN]]
+        lines = [f"- {prose(bounded(headline(f, cause), _LINE))}" for f in found[:_SHOWN]]
         if len(found) > _SHOWN:
             lines.append(f"- and {more(len(found) - _SHOWN, 'finding')}")
         yield "\n".join([f"{head}:\n", *lines]) + "\n"

@@ -16,7 +16,7 @@ from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
-from adtool.consequences import arranged, headline
+from adtool.consequences import Told, arranged, headline
 from adtool.counts import more
 from adtool.fixes.available import fixable
 from adtool.places import short, shortened
@@ -99,7 +99,7 @@ def _print_findings(findings: Sequence[Finding], console: Console, verbose: bool
         return
     whole, idle = arranged(findings)
     for told in whole:
-        _print_finding(told.finding, console, told.consequences)
+        _print_told(told, console)
     for finding in idle:
         _print_line(finding, console)
     if idle:
@@ -240,17 +240,26 @@ def _needed(heads: Sequence[str], rows: list[list[str]]) -> int:
     return sum(_columns(heads, rows)) + len(heads) - 1
 
 
-def _print_line(finding: Finding, console: Console, lead: str = "") -> None:
-    """A finding in one line, which is cut where it is too long."""
-    text = Text(clean(f"{lead}{headline(finding)}"))
+def _print_line(finding: Finding, console: Console, cause: Finding | None = None) -> None:
+    """A finding in one line, which is cut where it is too long. cause: what it stands under."""
+    lead = "  " if cause is not None else ""
+    text = Text(clean(f"{lead}{headline(finding, cause)}"))
     text.truncate(max(40, console.width), overflow="ellipsis")
     text.stylize(styles.SEVERITY[finding.severity], len(lead), len(lead) + len(finding.severity))
     console.print(text, no_wrap=True, overflow="ignore", crop=False)
 
 
-def _print_finding(
-    finding: Finding | Problem, console: Console, consequences: Sequence[Finding] = ()
-) -> None:
+def _print_told(told: Told, console: Console) -> None:
+    _print_finding(told.finding, console, end=not told.consequences)
+    if told.consequences:
+        _line(console, _FOLLOW, styles.DIM)
+        for f in told.consequences:
+            _print_line(f, console, told.finding)
+        console.print()
+
+
+def _print_finding(finding: Finding | Problem, console: Console, end: bool = True) -> None:
+    """end: an empty line comes after it."""
     label = f"{finding.severity}[{finding.code}]" if finding.code else finding.severity
     style = styles.SEVERITY[finding.severity]
     _labelled(console, label, style, shortened(finding.message), styles.MESSAGE)
@@ -264,11 +273,8 @@ def _print_finding(
         _labelled(console, "help", styles.HELP, shortened(finding.help))
     for note in finding.notes:
         _labelled(console, "note", styles.NOTE, shortened(note))
-    if consequences:
-        _line(console, _FOLLOW, styles.DIM)
-    for f in consequences:
-        _print_line(f, console, "  ")
-    console.print()
+    if end:
+        console.print()
 
 
 def _print_place(place: str, file: str, console: Console) -> None:

@@ -270,7 +270,7 @@ def _further(c: Cause, limit: int = 6) -> tuple[str, ...]:
     if not names:
         return ()
     rest = f" and {more(len(names) - limit, 'array')}" if len(names) > limit else ""
-    return (f"what is computed from it needs requires_grad, too: {', '.join(names[:limit])}{rest}",)
+    return (f"so do these need requires_grad: {', '.join(names[:limit])}{rest}",)
 
 
 def _makers(session: Session, tapes: set[int], c: Cause) -> list[Span]:

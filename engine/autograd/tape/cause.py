@@ -145,17 +145,15 @@ def _deaf(
     evaluation.begin(v)
     for s in evaluation.replay.operations[:position]:
         s.tangent()
-    return _moving_deaf(operation)
+    return next(iter(_moving_deaf(operation)), "")
 
 
-def _moving_deaf(operation: ReplayedLaunch) -> str:
-    """The same of tangents as they are now."""
-    reads = {i for i in operation.plan.inputs if i in operation.parts}
-    for i in sorted(reads):
-        part = operation.parts[i]
-        if part.float and not part.wants and np.any(operation.tangents[i]):
-            return str(operation.plan.params[i].name)
-    return ""
+def _moving_deaf(operation: ReplayedLaunch) -> tuple[str, ...]:
+    """All of these, by the tangents as they are now."""
+    reads = sorted({i for i in operation.plan.inputs if i in operation.parts})
+    parts = ((i, operation.parts[i]) for i in reads)
+    deaf = (i for i, p in parts if p.float and not p.wants and np.any(operation.tangents[i]))
+    return tuple(str(operation.plan.params[i].name) for i in deaf)
 
 
 def _first_of_chain(
@@ -166,13 +164,13 @@ def _first_of_chain(
     Where only the last of them had a gradient, it would end at the one before.
     """
     operations, spans = evaluation.replay.operations, evaluation.memories.spans
-    chain = [(operation, deaf)]
-    seen: dict[int, str] = {}
+    chain: list[tuple[ReplayedLaunch, tuple[str, ...]]] = [(operation, (deaf,))]
+    seen: dict[int, tuple[str, ...]] = {}
     silent = []
     evaluation.begin(v)
     for k, s in enumerate(operations):
-        if isinstance(s, ReplayedLaunch) and (name := _moving_deaf(s)):
-            seen[k] = name
+        if isinstance(s, ReplayedLaunch) and (names := _moving_deaf(s)):
+            seen[k] = names
         s.tangent()
         if k in seen or _moves_deaf(evaluation, s):
             silent.append(s.launch)
@@ -187,11 +185,13 @@ def _first_of_chain(
         if k not in seen or not isinstance(s, ReplayedLaunch):
             break
         chain.append((s, seen[k]))
-        part = _part(s, seen[k])
-    (first, name), *rest = reversed(chain)
-    found = _cause("no gradient", first, name)
-    further = dict.fromkeys((n, _variable(o, n), o.record.site) for o, n in rest)
-    further.pop((name, found.variable, found.site), None)
+        part = _part(s, seen[k][0])
+    chain.reverse()
+    found = _cause("no gradient", chain[0][0], chain[0][1][0])
+    further = dict.fromkeys(
+        (name, _variable(o, name), o.record.site) for o, names in chain for name in names
+    )
+    further.pop((found.argument, found.variable, found.site), None)
     return replace(found, further=tuple(further), silent=tuple(silent))
 
 
