@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -112,7 +113,7 @@ def _nothing(
         )
         return Failure(
             "no-launch", "nothing was checked: --tape and --launch leave no launch",
-            f"the script made {which}, with {_some([str(n) for n in session.recorded])} launches",
+            f"the script made {which}, with {_launches(session.recorded)}",
         )  # fmt: skip
     if not session.tapes and session.processes:
         return Failure(
@@ -146,7 +147,7 @@ def _nothing(
     if not launches and session.options.launches:
         return Failure(
             "no-launch", "nothing was checked: no tape has a launch that --launch names",
-            f"the tapes have {_some([str(n) for n in session.recorded])} launches",
+            f"the tapes have {_launches(session.recorded)}",
         )  # fmt: skip
     if kernels and all(session.options.deselects(k) for k in kernels):
         return Failure(
@@ -215,6 +216,12 @@ def _strayed(session: Session) -> tuple[str, ...]:
         f"{named} after `{session.target.name}` went to the script, which does not seem to use "
         f"{it}: options of adtool come before the script",
     )
+
+
+def _launches(of_tapes: Sequence[int]) -> str:
+    """How many launches tapes have: `1 launch`, `3, 4 launches`."""
+    noun = "launch" if set(of_tapes) == {1} else "launches"
+    return f"{_some([str(n) for n in of_tapes])} {noun}"
 
 
 def _some(words: list[str], limit: int = 12) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from adtool.counts import counted
 from adtool.report import Launch, Pair
 from engine.classes import dataclass
 
@@ -149,5 +150,5 @@ def span(tapes: Sequence[int]) -> str:
     if len(tapes) == 1:
         return f"tape {tapes[0]}"
     if tapes[-1] - tapes[0] + 1 != len(tapes):
-        return f"{len(tapes):,} tapes from {tapes[0]} to {tapes[-1]}"
+        return f"{counted(len(tapes), 'tape')} from {tapes[0]} to {tapes[-1]}"
     return f"tapes {tapes[0]} to {tapes[-1]}"

@@ -1,4 +1,4 @@
-"""Findings that follow from others are a line under these; so is, at the end, what needs nothing."""
+"""Findings that follow from others are a line under these; so is what needs nothing, at the end."""
 
 from __future__ import annotations
 
@@ -108,6 +108,7 @@ def test_paths_in_sentences_are_relative_to_the_folder(
 # Nouns that sentences count; whoever writes one of them behind a number wants `counted` or `more`.
 NOUNS = "row|launch|tape|finding|pair|entry|entries|script|note|warning|error|test|kernel|array"
 MANY = re.compile(rf"\}} (?:more )?(?:{NOUNS})(?:e?s)\b(?! of )|\}} more entries\b")
+OTHERS = ("of {total} kernels", "{report.error} errors")  # "3 of 71 kernels", "absolute errors"
 
 
 def test_counts_with_nouns_come_from_one_place() -> None:
@@ -117,6 +118,6 @@ def test_counts_with_nouns_come_from_one_place() -> None:
         if "selftest" in path.parts or path.name == "counts.py":
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
-            if MANY.search(line):
+            if MANY.search(line) and not any(words in line for words in OTHERS):
                 bad.append(f"{path.name}:{number}: {line.strip()}")
     assert bad == []
