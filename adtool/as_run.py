@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from adtool import interrupts
+from adtool.counts import counted
 from adtool.executors.base import INTERRUPTED
 from adtool.exits import ToolError
 from adtool.job import Job, Keep, Running
@@ -135,7 +136,7 @@ def _compare(watched: PassNotes, first: PassNotes, run: _Runs) -> AsRun:
             return _blamed(p, watched, first, run)
     whole = watched.whole and first.whole
     if whole and watched.count != first.count:
-        why = f"it runs {first.count} backward passes in place of {watched.count}"
+        why = f"it runs {counted(first.count, 'backward pass')} in place of {watched.count}"
         return AsRun("different", both, why)
     return AsRun("alike") if whole else AsRun("part", both)
 

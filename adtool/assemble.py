@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from adtool import __version__, endings
 from adtool.accuracy.judging import excuse, notes_of
+from adtool.counts import counted, more
 from adtool.exits import Exit
-from adtool.fingerprints import marked
+from adtool.fingerprints import linked, marked
 from adtool.report import (
     FAULTS,
     SCHEMA,
@@ -77,7 +79,7 @@ def _findings(session: Session, choice: Choice) -> tuple[Finding, ...]:
     found = [f for rule in load_rules() for f in rule.check(session)]
     found = suppressed(found, session, choice)
     ordered = marked(sorted(found, key=lambda f: _ORDER[f.severity]))
-    return excuse(tuple(ordered), session.expected)
+    return linked(excuse(tuple(ordered), session.expected))
 
 
 def _forgiven(findings: tuple[Finding, ...], choice: Choice) -> frozenset[str]:
@@ -106,17 +108,18 @@ def _nothing(
         return None
     if not session.tapes and session.recorded:
         count = len(session.recorded)
-        which = "one tape, number 0" if count == 1 else f"{count} tapes, 0 to {count - 1}"
+        which = (
+            "one tape, number 0" if count == 1 else f"{counted(count, 'tape')}, 0 to {count - 1}"
+        )
         return Failure(
             "no-launch", "nothing was checked: --tape and --launch leave no launch",
-            f"the script made {which}, with {_some([str(n) for n in session.recorded])} launches",
+            f"the script made {which}, with {_launches(session.recorded)}",
         )  # fmt: skip
     if not session.tapes and session.processes:
         return Failure(
             "no-tape",
             "nothing was checked: the script made no tape in its own process, and it started "
-            f"{session.processes} other" + "s" * (session.processes > 1) + ", which adtool does "
-            "not look into",
+            f"{counted(session.processes, 'other')}, which adtool does not look into",
             "tapes must be made in the script's own process: call there what the others run, as "
             "with no workers",
         )
@@ -144,7 +147,7 @@ def _nothing(
     if not launches and session.options.launches:
         return Failure(
             "no-launch", "nothing was checked: no tape has a launch that --launch names",
-            f"the tapes have {_some([str(n) for n in session.recorded])} launches",
+            f"the tapes have {_launches(session.recorded)}",
         )  # fmt: skip
     if kernels and all(session.options.deselects(k) for k in kernels):
         return Failure(
@@ -152,15 +155,16 @@ def _nothing(
             "the tapes hold " + _some([f"`{k}`" for k in kernels]),
         )  # fmt: skip
     reasons = _reasons(launches)
-    listed = "; ".join(f"{r} ({_count(n)})" for r, n in list(reasons.items())[:_REASONS])
+    listed = "; ".join(f"{r} ({counted(n, 'launch')})" for r, n in list(reasons.items())[:_REASONS])
     if not reasons:
         left_out = dict.fromkeys(u.reason for t in session.tapes for u in t.unchecked)
         listed = "; ".join(list(left_out)[:_REASONS]) or "no call was kept"
-    more = f"; and {len(reasons) - _REASONS} more reasons" if len(reasons) > _REASONS else ""
+    rest = len(reasons) - _REASONS
+    also = f"; and {more(rest, 'reason')}" if rest > 0 else ""
     if any(p.verdict == "inconclusive" for launch in launches for p in launch.pairs):
         return Failure(
             "inconclusive",
-            f"nothing was checked, no reference derivative is trustworthy: {listed}{more}",
+            f"nothing was checked, no reference derivative is trustworthy: {listed}{also}",
             "see the warnings for what would settle it",
         )
     flags = ["requires_grad" in r for r in reasons]
@@ -172,7 +176,7 @@ def _nothing(
     if peer is not None and not any(flags):
         help += f"; --alias {peer.name.lower()} gives the script the engine in place of {peer.name}"
     kind = "no-gradient" if all(flags) else "skipped"
-    return Failure(kind, f"nothing was checked: {listed}{more}", help)
+    return Failure(kind, f"nothing was checked: {listed}{also}", help)
 
 
 def _reasons(launches: tuple[Launch, ...]) -> dict[str, int]:
@@ -185,10 +189,6 @@ def _reasons(launches: tuple[Launch, ...]) -> dict[str, int]:
                 (launch.tape, launch.index)
             )
     return {reason: len(where) for reason, where in found.items()}
-
-
-def _count(launches: int) -> str:
-    return f"{launches} launch" + ("es" if launches != 1 else "")
 
 
 def _unmatched(session: Session) -> tuple[str, ...]:
@@ -217,6 +217,12 @@ def strayed_notes(session: Session) -> tuple[str, ...]:
         f"{named} after `{session.target.name}` went to the script, which does not seem to use "
         f"{it}: options of adtool come before the script",
     )
+
+
+def _launches(of_tapes: Sequence[int]) -> str:
+    """How many launches tapes have: `1 launch`, `3, 4 launches`."""
+    noun = "launch" if set(of_tapes) == {1} else "launches"
+    return f"{_some([str(n) for n in of_tapes])} {noun}"
 
 
 def _some(words: list[str], limit: int = 12) -> str:

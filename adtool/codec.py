@@ -33,13 +33,16 @@ class CodecError(ValueError):
     """The text is no strict JSON, or does not have the expected form."""
 
 
-def dumps(value: object, indent: int | None = None) -> str:
-    """Strict JSON (ASCII) of a dataclass or of plain data, keys in the order of the fields."""
+def dumps(value: object, indent: int | None = None, lines: frozenset[str] = frozenset()) -> str:
+    """Strict JSON (ASCII) of a dataclass or of plain data, keys in the order of the fields.
+
+    lines: names of fields of which each item is one line, where there is an indentation.
+    """
     with _deep():
         data = encode(value, {})
         if indent is None:
             return json.dumps(data, allow_nan=False)
-        return of_json(indented(data, indent))
+        return of_json(indented(data, indent, lines))
 
 
 def loads(kind: type[T], text: str) -> T:

@@ -113,6 +113,23 @@ def _growth(rows: tuple[Row, ...]) -> tuple[float | None, str]:
     return math.exp(min(float(x @ y) / float(x @ x), 700.0)), along
 
 
+def growth_words(growth: float) -> str:
+    """A growth in words: `grows by a factor of 1.06`, `shrinks by a factor of 1.2`."""
+    shrinks = growth < 1.0
+    factor = f"{(1.0 / growth if growth else math.inf) if shrinks else growth:.4g}"
+    if factor == "1":
+        return "stays the same"
+    return f"{'shrinks' if shrinks else 'grows'} by a factor of {factor}"
+
+
+def _times(norm: float, start: float | None) -> str:
+    """A norm beside the first one, where that is a size."""
+    if not start or not math.isfinite(start):
+        return ""
+    part = norm / start
+    return f", {part:.2g} times the first" if part >= 1.0 else f", {part:.2g} of the first"
+
+
 def _explodes(trace: TapeTrace, rows: tuple[Row, ...], factor: float) -> Turn | None:
     start = first_norm(trace)
     for position in reversed(range(len(rows))):
@@ -126,21 +143,21 @@ def _explodes(trace: TapeTrace, rows: tuple[Row, ...], factor: float) -> Turn | 
             if not math.isfinite(norm):
                 why = f"that of `{{}}` is {norm}, the first that is not finite"
             else:
-                why = f"that of `{{}}` is {norm:.3g}, {norm / (start or 1.0):.2g} times the first"
+                why = f"that of `{{}}` is {norm:.3g}{_times(norm, start)}"
             return _turn(trace, rows, position, norms, why, norm)
     return None
 
 
 def _dies(trace: TapeTrace, rows: tuple[Row, ...], factor: float) -> Turn | None:
     position, start = ends_at(trace, factor), first_norm(trace)
-    if position is None or start is None:
+    if position is None or start is None or not math.isfinite(start):
         return None
     flow, norm = trace.operations[position].flow, rows[position].gradient
     assert flow is not None
     assert norm is not None
     gave = together(flow.added)
     if gave:
-        why = f"what is left, {gave:.3g} for `{{}}`, is {gave / start:.2g} times the first"
+        why = f"what is left for `{{}}` is {gave:.3g}{_times(gave, start)}"
         return _turn(trace, rows, position, flow.added, why, gave)
     x = trace.listing.operations[position]
     kernel = trace.listing.kernels[x.kernel]

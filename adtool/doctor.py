@@ -18,6 +18,7 @@ from typing import Literal
 
 import engine
 from adtool import __version__, paths, temporary
+from adtool.counts import counted
 from adtool.exits import Exit
 from adtool.memory import in_words
 from adtool.report import SCHEMA
@@ -111,7 +112,8 @@ def _cache(found: engine.Environment) -> Item:
     with suppress(OSError):
         if os.stat(found.cache).st_mode & 0o077:
             private = "readable by others"
-    what = f"{found.cache}: {found.cache_kernels} kernels, {in_words(found.cache_bytes)}{limit}"
+    kernels = counted(found.cache_kernels, "kernel")
+    what = f"{found.cache}: {kernels}, {in_words(found.cache_bytes)}{limit}"
     if problem:
         return Item("cache", "problem", problem, help)
     return Item("cache", "ok", f"{what}, {private}")

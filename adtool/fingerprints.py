@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from adtool.places import short
 from adtool.report import Finding
+from adtool.rules.base import mark_of
 from adtool.sources import tree_of
 from engine.reading import getline
 
@@ -34,6 +35,17 @@ def marked(findings: Iterable[Finding]) -> Iterator[Finding]:
         seen[key] += 1
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         yield replace(f, fingerprint=digest[:_DIGITS], source=source)
+
+
+def linked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings with the fingerprints of their causes in place of their marks.
+
+    See `rules.base.mark_of`. Where the cause is not among them, or it is suppressed, a finding
+    stands for itself.
+    """
+    known = {mark_of(f.code, f.tape, f.launch): f for f in reversed(findings)}
+    causes = {mark: f.fingerprint for mark, f in known.items() if not f.suppressed}
+    return tuple(replace(f, follows=causes.get(f.follows, "")) for f in findings)
 
 
 def _scope(f: Finding) -> str:

@@ -14,16 +14,21 @@ from typing import Any
 _FLAT = frozenset((str, int, float, bool, type(None)))
 
 
-def indented(data: Any, indent: int) -> str:
+_Known = dict[tuple[int, int], str]
+_LINE = json.JSONEncoder(allow_nan=False)
+
+
+def indented(data: Any, indent: int, lines: frozenset[str] = frozenset()) -> str:
     """What `json.dumps(data, indent=indent, allow_nan=False)` gives.
 
     data: of dicts with texts as keys, lists, and plain values; lists that come again are written
-    once. Raises ValueError for NaN and infinities.
+    once. lines: keys of lists of which each item is a line. Raises ValueError for NaN and
+    infinities.
     """
-    return _text(data, indent, 0, {})
+    return _text(data, indent, 0, {}, lines)
 
 
-def _text(data: Any, indent: int, depth: int, known: dict[tuple[int, int], str]) -> str:
+def _text(data: Any, indent: int, depth: int, known: _Known, lines: frozenset[str]) -> str:
     """The same of what is so deep. known: lists that were written, by identity and depth."""
     encode = _encoder(indent, depth + 1).encode
     if type(data) in _FLAT or not data:
@@ -37,16 +42,26 @@ def _text(data: Any, indent: int, depth: int, known: dict[tuple[int, int], str])
     if _FLAT.issuperset(map(type, data.values() if of_dict else data)):
         inner = encode(data)[1:-1]
     elif of_dict:
-        inner = f",{between}".join(
-            [f"{text_of(k)}: {_text(x, indent, depth + 1, known)}" for k, x in data.items()]
-        )
+        parts = (f"{text_of(k)}: {_value(k, x, indent, depth + 1, known, lines)}"
+                 for k, x in data.items())  # fmt: skip
+        inner = f",{between}".join(parts)
     else:
-        inner = f",{between}".join([_text(x, indent, depth + 1, known) for x in data])
+        inner = f",{between}".join([_text(x, indent, depth + 1, known, lines) for x in data])
     start, end = "{}" if of_dict else "[]"
     text = f"{start}{between}{inner}{outer}{end}"
     if not of_dict:
         known[id(data), depth] = text
     return text
+
+
+def _value(
+    key: str, data: Any, indent: int, depth: int, known: _Known, lines: frozenset[str]
+) -> str:
+    if key not in lines or type(data) is not list or not data:
+        return _text(data, indent, depth, known, lines)
+    outer = "\n" + " " * (indent * depth)
+    between = outer + " " * indent
+    return f"[{between}{f',{between}'.join(map(_LINE.encode, data))}{outer}]"
 
 
 @cache

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import engine
+from adtool.counts import more
 from engine.classes import dataclass
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _pictures(record: Any, launch: LaunchResult, tape: int, end: float) -> Launc
         except MemoryError:
             why.append(f"{p.input} to {p.output}: too little memory")
     if len(order) > _PAIRS:
-        why.append(f"{len(order) - _PAIRS} more pairs")
+        why.append(more(len(order) - _PAIRS, "pair"))
     return LaunchPictures(tape, launch.index, launch.kernel, tuple(pairs), "; ".join(why))
 
 

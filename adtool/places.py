@@ -20,12 +20,15 @@ def below(root: str, file: str) -> str:
     return file[len(root) :] if root and file.startswith(root) else file
 
 
-def shortened(text: str) -> str:
-    """The same for the places in a sentence (`at FILE:3`, `(FILE:3)`) and in a traceback."""
-    root = here()
-    if not root:
+def shortened(text: str, root: str | None = None) -> str:
+    """The same for the files that a sentence or a traceback names.
+
+    root: the folder that they are named relative to, absolute; the current one for None.
+    """
+    start = here() if root is None else os.path.join(root, "") if root else ""
+    if len(start) < 2:  # none, or that of all files
         return text
-    return re.sub(rf'(^ *File "| at |\(){re.escape(root)}', r"\1", text, flags=re.MULTILINE)
+    return re.sub(rf"(?<![^\s\"'(`]){re.escape(start)}(?=[^\s\"')`])", "", text)
 
 
 def folder() -> str:

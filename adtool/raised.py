@@ -20,6 +20,7 @@ from typing import Any
 
 import adtool
 import engine
+from adtool.counts import counted, more
 from engine.reading import pin
 
 _OWN = tuple(os.path.join(os.path.dirname(str(m.__file__)), "") for m in (adtool, engine))
@@ -104,7 +105,7 @@ def _written(error: BaseException, depth: int) -> Iterator[str]:
     left = len(chain) - 2 * _CHAIN
     for number, (e, link) in enumerate(chain):
         if left > 0 and number == _CHAIN:
-            yield f"\n... ({left} exceptions left out) ...\n"
+            yield f"\n... ({counted(left, 'exception')} left out) ...\n"
         if left > 0 and _CHAIN <= number < _CHAIN + left:
             continue
         yield link
@@ -138,14 +139,14 @@ def _one(error: BaseException, depth: int) -> Iterator[str]:
     if members is None:
         return
     if depth == _DEPTH:
-        yield f"... ({len(members)} exceptions in it left out) ...\n"
+        yield f"... ({counted(len(members), 'exception')} in it left out) ...\n"
         return
     for number, e in enumerate(members[:_WIDTH], 1):
         yield f"---------------- {number} of {len(members)}\n"
         for text in _written(e, depth + 1):
             yield "".join(f"  {line}" for line in text.splitlines(True))
     if len(members) > _WIDTH:
-        yield f"... ({len(members) - _WIDTH} more exceptions left out) ...\n"
+        yield f"... ({more(len(members) - _WIDTH, 'exception')} left out) ...\n"
 
 
 def _members(error: BaseException) -> Sequence[BaseException] | None:
@@ -164,7 +165,7 @@ def _stack(traces: Sequence[TracebackType]) -> Iterator[str]:
     for number, same in enumerate(places):
         if left > 0 and number == _FRAMES:
             count = sum(map(len, places[_FRAMES : _FRAMES + left]))
-            yield f"  ... ({count} frames left out) ...\n"
+            yield f"  ... ({counted(count, 'frame')} left out) ...\n"
         if left > 0 and _FRAMES <= number < _FRAMES + left:
             continue
         pin([_file(same[0])])

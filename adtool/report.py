@@ -14,6 +14,7 @@ from adtool.taylor_report import Taylor
 from engine.classes import dataclass
 
 SCHEMA = 1
+LINES = frozenset({"launches"})  # of the JSON, of which each item is a line: there may be many
 
 Severity = Literal["error", "warning", "note"]
 Verdict = Literal[
@@ -32,8 +33,10 @@ class Worst:
     """The worst Jacobian entry: `row` counts scalars of the output, `col` of the input.
 
     Both are -1 for a random direction over the whole pair. ad, oracle: NaN where there is no
-    number. row_name, col_name: the scalars by
-    their arrays' own indices, as `u[2, 3]`.
+    number. row_name, col_name: the scalars by their arrays' own indices, as `u[2, 3]`. rel_error:
+    its error relative to the oracle (of a direction, to the parts of its sum if these are larger);
+    None where the oracle is zero as far as the comparison can tell. allowed: the largest error
+    that passes there; None where that is not known.
     """
 
     row: int
@@ -42,6 +45,8 @@ class Worst:
     oracle: float
     row_name: str = ""
     col_name: str = ""
+    rel_error: float | None = None
+    allowed: float | None = None
 
 
 FAULTS = ("G008", "G009")  # found as launches ran, whatever their gradients are
@@ -52,9 +57,10 @@ _AGREES = 1e-4  # entries with a reference that are no further off were compared
 class Pair:
     """The check of one output against one input. checked: Jacobian entries compared.
 
-    max_abs_error, max_rel_error: None where nothing was compared, the latter also where no
-    reference is large enough to be relative to, NaN where the adjoint is not finite.
-    directional: random directions compared. reason: why it is inconclusive or skipped.
+    max_abs_error, max_rel_error: the largest over all that was compared, entries and directions,
+    which need not be of the same one: see `worst` for that. None where nothing was compared, the
+    latter also where no reference is large enough to be relative to, NaN where the adjoint is not
+    finite. directional: random directions compared. reason: why it is inconclusive or skipped.
     digits_lost: decimal digits of the kernel's own precision that rounding costs the adjoint.
     scale, off: the largest element of the adjoint times random cotangents, and what rounding in
     the kernel's own precision puts it off by. forward_error: how far the adjoint is from forward
@@ -165,6 +171,8 @@ class Finding:
     does not count at the gate; suppressed_by says whether `--ignore`, `--select`, a `comment` or
     a `baseline` asked for that. fingerprint: see `adtool.fingerprints`. source: the lines of the
     place, from the first. fix: a change of the program that makes it go away, where one is known.
+    follows: the fingerprint of the finding that is its cause, empty for none. idle: nothing needs
+    to be done about it.
     """
 
     code: str
@@ -189,6 +197,8 @@ class Finding:
     fingerprint: str = ""
     source: tuple[str, ...] = ()
     fix: Fix | None = None
+    follows: str = ""
+    idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +314,7 @@ def failed_report(failure: Failure, tool: str) -> Report:
 
 def to_json(report: Report) -> str:
     """The report as strict JSON, one object, with NaN and infinities as strings."""
-    return dumps(report, indent=2)
+    return dumps(report, indent=2, lines=LINES)
 
 
 def from_json(text: str) -> Report:

@@ -42,7 +42,9 @@ def _launch(tape: int, launch: LaunchResult, known: dict[int, tuple[Pair, ...]])
 
 def _pair(p: PairResult) -> Pair:
     w = p.worst
-    worst = None if w is None else Worst(w.row, w.col, w.ad, w.oracle, w.row_name, w.col_name)
+    worst = None if w is None else Worst(
+        w.row, w.col, w.ad, w.oracle, w.row_name, w.col_name, w.relative, w.allowed
+    )  # fmt: skip
     scale, off = (p.scale, p.off) if p.scale > 0.0 else (None, None)
     return Pair(
         p.input, p.output, p.verdict, p.checked, *known_errors(p), worst, p.directional, p.reason,

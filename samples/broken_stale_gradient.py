@@ -3,8 +3,8 @@
 A classifier is trained by logistic regression. backward() adds to the gradients, and nobody zeroes
 them between the steps, so that each step follows the sum of all gradients so far, of which all but
 the last were made at other weights (finding G013). The loss goes down all the same, and then up
-again. The way out is tape.zero() after each step. That is a warning: `adtool check --gate warning`
-fails on it.
+again. The way out is tape.zero() after each step. It is an error, since the steps use the gradient;
+where a program only reads such a gradient, it is a warning.
 """
 
 import numpy as np

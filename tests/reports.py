@@ -30,7 +30,8 @@ def pair(verdict: Any = "pass", **given: Any) -> Pair:
     values: dict[str, Any] = {
         "input": "x", "output": "y", "verdict": verdict,
         "checked": 0 if verdict == "skipped" else 9,
-        "max_abs_error": error, "max_rel_error": error, "worst": Worst(0, 0, 1.0, 1.0),
+        "max_abs_error": error, "max_rel_error": error,
+        "worst": Worst(0, 0, 1.0 + error, 1.0, rel_error=error, allowed=1e-5),
     }  # fmt: skip
     return Pair(**(values | given))
 

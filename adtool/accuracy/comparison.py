@@ -8,6 +8,7 @@ from typing import Any
 
 from adtool.accuracy.entries import Entry, Expected, Known, rank, shown, size
 from adtool.accuracy.measuring import Measured
+from adtool.counts import counted
 from adtool.report import Finding, at_gate
 from engine.classes import dataclass
 
@@ -164,7 +165,8 @@ def told(comparison: Comparison, expected: Expected, lost: Sequence[Known]) -> I
         if expected.entries:
             yield f"baseline: not in it yet: {_some(list(names))}{_ADDED}"
         else:
-            yield f"baseline: it has nothing of {where} yet: {len(comparison.new)} entries{_ADDED}"
+            found = counted(len(comparison.new), "entry")
+            yield f"baseline: it has nothing of {where} yet: {found}{_ADDED}"
     if comparison.gone:
         names = dict.fromkeys(_of(e) for e in comparison.gone)
         yield f"baseline: expired, as it is not there any more: {_some(list(names))}{_DROPPED}"

@@ -15,6 +15,7 @@ from adtool.accuracy.measuring import measured_report
 from adtool.commands import options as opt
 from adtool.commands.baselines import expected, name_of
 from adtool.commands.check import check
+from adtool.counts import counted
 from adtool.exits import Exit, ToolError
 from adtool.places import short
 from adtool.report import FAULTS, Report, runs_exit_code
@@ -192,7 +193,8 @@ def _write(path: Path, old: Baseline, changes: Sequence[Any], style: Style) -> N
         return
     lines, before = ({line for line in store.text_of(b).splitlines() if line} for b in (new, old))
     say(
-        f"baseline written to {path}: {len(new.entries)} entries, {len(new.known)} known findings "
+        f"baseline written to {path}: {counted(len(new.entries), 'entry')}, "
+        f"{counted(len(new.known), 'known finding')} "
         f"(lines: {len(lines - before)} new or changed, {len(before - lines)} gone)"
     )
 

@@ -12,6 +12,7 @@ import typer
 from adtool.commands import options as opt
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
+from adtool.counts import counted
 from adtool.exits import Exit, ToolError
 from adtool.memory import in_words
 from adtool.places import here
@@ -98,7 +99,7 @@ def capture(
         finished(session, partial, path)
     tapes, launches = len(session.recorded), sum(session.recorded)
     size = path.stat().st_size
-    say(f"{tapes} tape{'s' * (tapes != 1)}, {launches} launch{'es' * (launches != 1)}: "
+    say(f"{counted(tapes, 'tape')}, {counted(launches, 'launch')}: "
           f"captured to {path}, {in_words(size)}")  # fmt: skip
 
 

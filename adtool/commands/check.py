@@ -249,7 +249,10 @@ def check(
     verbose: Annotated[
         bool,
         typer.Option(
-            "--verbose", help="One row for every pair of every launch.", rich_help_panel=opt.OUTPUT
+            "--verbose",
+            "-v",
+            help="One row for every pair of every launch, and all findings whole.",
+            rich_help_panel=opt.OUTPUT,
         ),
     ] = False,
     quiet: Annotated[

@@ -13,6 +13,7 @@ from adtool.commands import options as opt
 from adtool.commands.capture import finished, require_capture
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
+from adtool.counts import counted
 from adtool.exits import Exit, ToolError
 from adtool.memory import in_words
 from adtool.saying import say
@@ -90,8 +91,7 @@ def reduce(
     found = session.found
     of = f" of kernel `{found.kernel}`" if found.kernel else ""
     launches = [x for t in session.tapes for x in t.launches]
-    say(f"{found.code} {found.name}{of} stays in {len(launches)} launch"
-          f"{'es' * (len(launches) != 1)}:")  # fmt: skip
+    say(f"{found.code} {found.name}{of} stays in {counted(len(launches), 'launch')}:")
     for x in launches[:12]:
         say(f"  {x.kernel}, dim {' x '.join(map(str, x.dim))}")
     if len(launches) > 12:

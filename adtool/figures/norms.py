@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 
-from adtool.course import Course
+from adtool.counts import more
+from adtool.course import Course, growth_words
 
 DPI = 150
 # Told apart by colour-blind people too: one for each of the first kernels.
@@ -46,7 +47,7 @@ def _figure(course: Course, title: str):  # type: ignore[no-untyped-def]
     rest = [x for x in finite if x[2] in names[_COLOURS:]]
     if rest:
         axes.plot([x[0] for x in rest], [x[1] for x in rest], marker="o", ms=size, lw=0,
-                  label=f"{len(names) - _COLOURS} more kernels", color="#808080")  # fmt: skip
+                  label=more(len(names) - _COLOURS, "kernel"), color="#808080")  # fmt: skip
     if finite:
         axes.set_yscale("log")
         low, high = min(x[1] for x in finite), max(x[1] for x in finite)
@@ -67,7 +68,7 @@ def _figure(course: Course, title: str):  # type: ignore[no-untyped-def]
         axes.text(0.5, 0.5, "no backward pass ran", ha="center", transform=axes.transAxes)
     axes.set_xlabel("operation on the tape (the backward pass goes from right to left)")
     axes.set_ylabel("norm of the incoming gradient")
-    growth = "" if course.growth is None else f"; grows by {course.growth:.5g} per operation"
+    growth = "" if course.growth is None else f"; {growth_words(course.growth)} per operation"
     axes.set_title(_plain(title + growth), fontsize=10)
     axes.grid(True, which="major", color="#e6e6e6", lw=0.6)
     axes.margins(x=0.02)

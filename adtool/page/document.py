@@ -6,15 +6,19 @@ import base64
 import hashlib
 import html
 import math
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
+from adtool.consequences import arranged
+from adtool.counts import counted, more
+from adtool.exits import ToolError
 from adtool.matrices import LaunchPictures, MatrixPicture
 from adtool.page import images
 from adtool.page.data import PageData, PageRun
 from adtool.page.rows import as_json, launch_table
 from adtool.page.snippets import Line, snippet
-from adtool.page.summary import Left, Summary, left_out, summary
+from adtool.page.summary import LOOKED, Left, Summary, left_out, summary
 from adtool.page.tapes import TapePart, tape_parts
 from adtool.page.words import name, number, visible
 from adtool.places import short, shortened
@@ -26,12 +30,16 @@ _FINDINGS = 500  # of a run that are shown
 
 @dataclass(frozen=True, slots=True)
 class FindingPart:
-    """A finding with its lines. number: for its anchor, `#finding-3`, over all runs."""
+    """A finding with its lines. number: for its anchor, `#finding-3`, over all runs.
+
+    follows: it stands below the one that is its cause.
+    """
 
     number: int
     finding: Finding
     place: str
     lines: tuple[Line, ...]
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +82,19 @@ def render_html(data: PageData) -> str:
         count += len(part.findings)
         parts.append(part)
     style, script = _style(), _file("page.js")
-    failed = [p for p in parts if p.summary.verdict in ("failed", "not checked")]
+    worst = _worst([p.summary for p in parts])
     text: str = template.render(
         data=data, runs=parts, several=len(parts) > 1, style=_Safe(style), script=_Safe(script),
-        style_hash=_hash(style), script_hash=_hash(script), failed=len(failed),
-        verdict="failed" if failed else parts[0].summary.verdict if parts else "seen",
+        style_hash=_hash(style), script_hash=_hash(script),
+        verdict=worst.verdict, word=worst.word,
     )  # fmt: skip
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _worst(found: Sequence[Summary]) -> Summary:
+    """The summary of the run that came to least, which a page of several runs is headed by."""
+    order = ("failed", "not checked", "passed with warnings", LOOKED, "passed")
+    return min(found, key=lambda s: order.index(s.verdict))
 
 
 class _Safe(str):
@@ -98,6 +112,8 @@ def _template() -> Any:
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_final,
     )  # fmt: skip
     made.filters |= {
+        "counted": counted,
+        "more": more,
         "name": name,
         "number": number,
         "safe_html": _Safe,
@@ -140,10 +156,12 @@ def _hash(text: str) -> str:
 
 
 def _part(key: str, run: PageRun, before: int) -> RunPart:
-    found = [f for f in run.findings if not f.suppressed]
+    whole, idle = arranged(run.findings)
+    found = [f for told in whole for f in (told.finding, *told.consequences)] + idle
     found += [f for f in run.findings if f.suppressed]
+    under = {id(f) for told in whole for f in told.consequences}
     shown = tuple(
-        FindingPart(before + k, f, _place(f), snippet(f, run.local))
+        FindingPart(before + k, f, _place(f), snippet(f, run.local), id(f) in under)
         for k, f in enumerate(found[:_FINDINGS], 1)
     )
     problems: tuple[tuple[Problem, str, tuple[Line, ...]], ...] = ()

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from adtool.folds import folds, items_of, measures
 from adtool.page.data import PageRun
 from adtool.page.words import name
 from adtool.places import short
@@ -41,7 +42,25 @@ def launch_table(run: PageRun) -> dict[str, Any]:
     words = Words()
     norms = _norms(run)
     rows = list(_reported(run, words, norms) if run.report else _traced(run, words, norms))
-    return {"words": words.all, "rows": rows}
+    return {"words": words.all, "rows": rows, "folds": _folds(run)}
+
+
+def _folds(run: PageRun) -> list[list[Any]]:
+    """What is shown of the rows at first: the number of the worst row of each fold.
+
+    And how many launches it stands for, what of these was checked, and along how many directions.
+    Empty where each row is one of its own.
+    """
+    items = items_of(() if run.report is None else run.report.launches)
+    numbers = {id(i): n for n, i in enumerate(items)}
+    found = folds(items)
+    if not any(f.share for f in found):
+        return []
+    return [
+        [numbers[id(f.worst)], f.share, sum(p.checked for p in f.pairs),
+         sum(p.directional for p in f.pairs)]
+        for f in found
+    ]  # fmt: skip
 
 
 def _reported(run: PageRun, words: Words, norms: dict[tuple[int, int], Any]) -> Iterator[list[Any]]:
@@ -56,12 +75,14 @@ def _reported(run: PageRun, words: Words, norms: dict[tuple[int, int], Any]) -> 
 
 
 def _pair_row(x: Launch, p: Pair, words: Words, norm: Any) -> list[Any]:
-    w = p.worst
+    w, m = p.worst, measures(p)
     entry = f"d {w.row_name} / d {w.col_name}" if w is not None and w.row_name else ""
+    if m.direction:
+        entry = "none: a random direction over the whole pair"
     return [
         x.tape, x.index, words.of(x.kernel), words.of(p.input), words.of(p.output), p.checked,
-        p.directional, digits(p.max_abs_error), digits(p.max_rel_error),
-        digits(None if w is None else w.ad, 8), digits(None if w is None else w.oracle, 8),
+        p.directional, digits(m.error), digits(m.relative), digits(m.adjoint, 8),
+        digits(m.reference, 8),
         words.of(p.verdict), words.of(p.reason or x.skipped), words.of(place(x.file, x.line)),
         words.of(place(x.call_file, x.call_line)), words.of(" x ".join(map(str, x.dim))),
         words.of(entry), norm, digits(p.digits_lost or None),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from adtool import verdicts
+from adtool.counts import counted, plural
 from adtool.page.data import PageRun
-from adtool.page.words import many
 from adtool.report import Report, at_gate
 from engine.classes import dataclass
 
+LOOKED = "looked at"
 _ORDER = ("fail", "nan", "inconclusive", "nondeterministic", "rounding", "kink", "skipped", "pass")
 
 
@@ -32,9 +34,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """verdict: `passed`, `failed`, `not checked` or `seen`; why: in a sentence."""
+    """verdict: a `verdicts.Kind`, or `looked at`; word: the same for people; why: a sentence."""
 
     verdict: str
+    word: str
     why: str
     counts: tuple[Count, ...]
     shares: tuple[Share, ...]
@@ -64,8 +67,8 @@ def summary(run: PageRun) -> Summary:
     why = "The last run: its findings and tapes. No gate was kept with it."
     if not run.checked:
         why = "The last run recorded tapes and checked no gradient."
-    return Summary("failed" if any(f.severity == "error" for f in found) else "seen", why,
-                   counts, ())  # fmt: skip
+    verdict = "failed" if any(f.severity == "error" for f in found) else LOOKED
+    return Summary(verdict, verdict, why, counts, ())
 
 
 def _of_report(r: Report) -> Summary:
@@ -74,11 +77,10 @@ def _of_report(r: Report) -> Summary:
     levels = {"error": "error", "warning": "warning or error", "note": "note, warning or error"}
     accuracy = "" if r.gate_accuracy is None else f"; accuracy {r.gate_accuracy:g}"
     if r.error is not None:
-        verdict, why = "not checked", r.error.message
+        why = r.error.message
     elif r.ok:
-        verdict, why = "passed", f"No finding at the gate ({levels[r.gate]}{accuracy})."
+        why = f"No finding at the gate ({levels[r.gate]}{accuracy})."
     else:
-        verdict = "failed"
         at = (f for f in open_ if at_gate(f.severity, r.gate))
         codes = dict.fromkeys(f"{f.code} {f.name}" for f in at)
         why = f"At the gate ({levels[r.gate]}{accuracy}): " + ", ".join(codes) + "."
@@ -92,13 +94,13 @@ def _of_report(r: Report) -> Summary:
     tally: Counter[str] = Counter(p.verdict for x in r.launches for p in x.pairs)
     total = sum(tally.values())
     shares = tuple(Share(v, tally[v], 100 * tally[v] / total) for v in _ORDER if tally[v])
-    return Summary(verdict, why, tuple(counts), shares)
+    return Summary(verdicts.kind(r), verdicts.verdict(r), why, tuple(counts), shares)
 
 
 def _findings(found: Sequence[object]) -> tuple[Count, ...]:
     tally = Counter(getattr(f, "severity", "") for f in found)
     return tuple(
-        Count(s if tally[s] == 1 else f"{s}s", f"{tally[s]:,}")
+        Count(s if tally[s] == 1 else plural(s), f"{tally[s]:,}")
         for s in ("error", "warning", "note")
     )
 
@@ -124,7 +126,7 @@ def left_out(run: PageRun) -> tuple[Left, ...]:
                 )
     for (what, why), where in groups.items():
         more = f" and {len(where) - 3:,} more" if len(where) > 3 else ""
-        out.append(Left(many(len(where), what, _PLURAL[what]), why or "nothing was compared",
+        out.append(Left(counted(len(where), what, _PLURAL[what]), why or "nothing was compared",
                         "; ".join(where[:3]) + more))  # fmt: skip
     if not run.report.end_to_end and run.report.error is None:
         out.append(Left("tapes as wholes", "no tape was checked end to end", ""))

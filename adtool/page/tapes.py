@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from adtool.course import Course, Turn, course
+from adtool.counts import counted, more
+from adtool.course import Course, Turn, course, growth_words
 from adtool.exits import ToolError
 from adtool.health import Health, health
 from adtool.last import Last, LaunchVerdict
@@ -14,7 +15,7 @@ from adtool.memory import in_words
 from adtool.page import charts, drawing, svg
 from adtool.page.data import PageRun
 from adtool.page.rows import Words, digits, place
-from adtool.page.words import many, name
+from adtool.page.words import name
 from engine.autograd import Cluster, Graph, GraphOptions, OperationNode, TapeTrace, dot, graph
 from engine.classes import dataclass
 
@@ -83,7 +84,7 @@ def _part(trace: TapeTrace, seen: Health) -> TapePart:
     text, width, height, said = _drawn(picture)
     along = course(trace)
     norms, legend = _norms(along)
-    title = f"{many(x.records, 'operation')}, {many(len(x.arrays), 'array')}"
+    title = f"{counted(x.records, 'operation')}, {counted(len(x.arrays), 'array')}"
     if seen.first is not None:
         title += f"; {seen.why}"
     return TapePart(
@@ -115,7 +116,7 @@ def _opening(root: Any, picture: Graph) -> Any:
     for g in root.iter("g"):
         key = g.get("data-node")
         if key in known:
-            label = f"{known[key].label}, {many(len(known[key].members), 'operation')}"
+            label = f"{known[key].label}, {counted(len(known[key].members), 'operation')}"
         elif key in frames:
             label = f"{frames[key].label}: the operations in this frame"
         else:
@@ -141,7 +142,7 @@ def _norms(along: Course) -> tuple[str, tuple[Key, ...]]:
     names = list(dict.fromkeys(r.kernel for r in seen))
     groups = [(n, [n]) for n in names[:_KERNELS]]
     if len(names) > _KERNELS:
-        groups.append((f"{len(names) - _KERNELS} more kernels", names[_KERNELS:]))
+        groups.append((more(len(names) - _KERNELS, "kernel"), names[_KERNELS:]))
     curves = [
         charts.Curve(label, tuple((r.record, r.gradient or 0.0) for r in seen if r.kernel in these))
         for label, these in groups
@@ -152,7 +153,7 @@ def _norms(along: Course) -> tuple[str, tuple[Key, ...]]:
         if turn is not None
     ]
     finite = [r.gradient for r in seen if r.gradient and math.isfinite(r.gradient)]
-    about = f"Norm of the incoming gradient at {many(len(seen), 'operation')}"
+    about = f"Norm of the incoming gradient at {counted(len(seen), 'operation')}"
     if finite:
         about += f", from {min(finite):.3g} to {max(finite):.3g}"
     made = charts.chart(
@@ -168,8 +169,8 @@ def _turns(along: Course) -> tuple[str, ...]:
         if turn is not None:
             out.append(f"The gradient {word} at {_where(turn)}: {turn.why}.")
     if along.growth is not None:
-        factor = f"{along.growth:.4g}"
-        out.append(f"Its norm grows by a factor of {factor} per operation, along {along.along}.")
+        words = growth_words(along.growth)
+        out.append(f"Its norm {words} per operation, along {along.along}.")
     return tuple(out)
 
 

@@ -42,8 +42,3 @@ def seconds(value: float | None) -> str:
     if value < 1e-3:
         return f"{value * 1e6:.0f} \u00b5s"
     return f"{value * 1e3:.1f} ms" if value < 1 else f"{value:.1f} s"
-
-
-def many(count: int, word: str, words: str = "") -> str:
-    """`1 launch`, `3 launches`."""
-    return f"{count:,} {word if count == 1 else words or word + 's'}"

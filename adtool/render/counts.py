@@ -4,23 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adtool.counts import counted
+
 if TYPE_CHECKING:
     from adtool.report import Report
 
 
-def plural(number: int, word: str, many: str = "") -> str:
-    """`1 tape`, `2 tapes`."""
-    return f"{number} {word if number == 1 else many or word + 's'}"
+def measured(report: Report) -> list[str]:
+    """Tapes and launches, calls of functions of other frameworks, pairs of them, what is missing.
 
-
-def counted(report: Report) -> list[str]:
-    """Tapes and launches, calls of functions of other frameworks, and pairs of them."""
+    The parts of a summary line, the same in every format.
+    """
     calls = [x for x in report.launches if x.framework]
     tapes = report.tapes - len({x.tape for x in calls})
     launches = len(report.launches) - len(calls)
     parts = []
     if tapes or launches or not calls:
-        parts += [plural(tapes, "tape"), plural(launches, "launch", "launches")]
+        parts += [counted(tapes, "tape"), counted(launches, "launch")]
     if calls:
-        parts.append(plural(len(calls), "call") + " of functions")
-    return [*parts, plural(report.decided, "pair") + " checked"]
+        parts.append(counted(len(calls), "call") + " of functions")
+    parts.append(counted(report.decided, "pair") + " checked")
+    if left_out := sum(e.verdict == "skipped" for e in report.end_to_end):
+        parts.append(f"{counted(left_out, 'tape')} not end to end")
+    return parts
+
+
+def severities(report: Report, *left_out: str) -> list[str]:
+    """How many findings there are of each severity: `1 error`, `2 notes`.
+
+    left_out: severities that are told elsewhere.
+    """
+    return [
+        counted(n, severity)
+        for severity in ("error", "warning", "note")
+        if severity not in left_out
+        and (n := sum(f.severity == severity and not f.suppressed for f in report.findings))
+    ]

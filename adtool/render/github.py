@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from adtool.consequences import Told, arranged, headline
+from adtool.counts import more
+from adtool.places import shortened
 from adtool.render import uris
 from adtool.render.characters import bounded
-from adtool.report import Finding, Problem, Report, Severity
+from adtool.report import Problem, Report, Severity
 from engine.characters import spelled  # a line here is a command: `::` in it is data
 from engine.classes import dataclass
 
@@ -43,7 +46,8 @@ def render(reports: Sequence[Report], setting: Setting) -> str:
     for report in reports:
         notes += _failure(report, setting)
     for report in reports:
-        notes += [_finding(f) for f in report.findings if not f.suppressed]
+        whole, idle = arranged(report.findings)
+        notes += [_finding(told) for told in whole] + [_finding(Told(f)) for f in idle]
     lines = []
     for severity in ("error", "warning", "note"):
         alike = [n for n in notes if n.severity == severity]
@@ -72,23 +76,24 @@ def _problem(p: Problem) -> _Note:
     )  # fmt: skip
 
 
-def _finding(f: Finding) -> _Note:
+def _finding(told: Told) -> _Note:
+    f = told.finding
     title = f"adtool {f.code}" + (f" {f.name}" if f.name != f.code else "")
-    message = "\n".join(x for x in (f.message, f.help, *f.notes) if x)
+    more = [f"because of it: {headline(c, f)}" for c in told.consequences]
+    message = "\n".join(x for x in (f.message, f.help, *f.notes, *more) if x)
     return _Note(
         f.severity, title, message, f.file, f.line, f.column, f.end_line, f.end_column
     )  # fmt: skip
 
 
 def _left_out(severity: Severity, count: int) -> _Note:
-    word = f"{severity}s" if count > 1 else severity
-    message = f"{count} more {word} of adtool than annotations can show: see the report"
+    message = f"{more(count, severity)} of adtool than annotations can show: see the report"
     return _Note(severity, "adtool", message)
 
 
 def _command(note: _Note, setting: Setting) -> str:
     given: dict[str, str] = {}
-    message = bounded(spelled(note.message), _MESSAGE)
+    message = bounded(spelled(shortened(note.message, setting.root)), _MESSAGE)
     if note.file is not None:
         below = uris.relative(note.file, setting.root)
         if below is None:  # a file outside of the repository is none to GitHub

@@ -1,7 +1,8 @@
 """The report as JUnit XML, which CI systems show as tests.
 
-A script is a test suite; a pair of a launch, a tape as a whole, and a finding that belongs to
-neither are test cases. A case fails where a finding at or above the gate is about it.
+A script is a test suite. A pair of arrays of a kernel (all its launches together), tapes as wholes
+(those of the same kernels together), and a finding that belongs to neither are test cases. A case
+fails where a finding at or above the gate is about it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from adtool.places import short
+from adtool.places import short, shortened
 from adtool.render.characters import bounded
 from adtool.render.junit_cases import Case, cases
 from adtool.report import Finding, Problem, Report, gate_words
@@ -75,7 +76,7 @@ def _case(case: Case, counts: dict[str, int]) -> ElementTree.Element:
         out.set("time", f"{case.seconds:.3f}")
     failing = [f for f in case.findings if case.fails(f)]
     said = [f for f in case.findings if not case.fails(f)]
-    text = "\n\n".join(map(_words, [*failing, *said]))
+    text = "\n\n".join(filter(None, [case.about, *map(_words, [*failing, *said])]))
     if case.error is not None:
         counts["errors"] += 1
         parts = [case.error.message, case.error.help, case.error.detail]
@@ -89,7 +90,7 @@ def _case(case: Case, counts: dict[str, int]) -> ElementTree.Element:
     elif case.skipped:
         counts["skipped"] += 1
         _add(out, "skipped", case.skipped, "", text)
-    elif said:  # readers show no other text of a case that passed
+    elif text:  # readers show no other text of a case that passed
         ElementTree.SubElement(out, "system-out").text = _body(text)
     return out
 
@@ -122,8 +123,8 @@ def _problem(p: Problem) -> str:
 
 def _attribute(text: str) -> str:
     """One line of what XML 1.0 can hold."""
-    return bounded(" ".join(clean(text).split("\n")), _LINE)
+    return bounded(" ".join(clean(shortened(text)).split("\n")), _LINE)
 
 
 def _body(text: str) -> str:
-    return bounded(clean(text), _TEXT)
+    return bounded(clean(shortened(text)), _TEXT)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from adtool.consequences import arranged, headline
+from adtool.counts import more
 from adtool.places import short, shortened
 from adtool.render.characters import bounded
-from adtool.render.counts import counted, plural
+from adtool.render.counts import measured, severities
 from adtool.render.escapes import code, escaped, fenced, prose
-from adtool.render.rows import Row, TableData, left_to_wholes, sampled, tables, wholes
+from adtool.render.rows import Row, TableData, left_to_wholes, legend, sampled, tables, wholes
 from adtool.report import Failure, Finding, Report, at_gate, gate_words
+from adtool.verdicts import tally, verdict
 
 if TYPE_CHECKING:
     from adtool.render.formats import Setting
@@ -22,8 +25,8 @@ _MESSAGE = 2000  # characters
 _LINE = 300  # of a line of source, or of a traceback
 _TRACEBACK = 60  # lines
 _HEADS = (
-    "launch", "kernel", "input", "output", "checked", "max abs error", "max rel error",
-    "AD at worst", "reference at worst", "verdict",
+    "launch", "kernel", "input", "output", "checked", "error", "relative error", "AD", "reference",
+    "verdict",
 )  # fmt: skip
 _LEFT = 4  # columns of words come first
 
@@ -48,7 +51,7 @@ def _parts(reports: Sequence[Report], setting: Setting) -> Iterator[str]:
         if not reports:
             return
         rows = [
-            [code(str(r.script), True), _verdict(r), _summary(r), prose(_why(r), True)]
+            [code(str(r.script), True), verdict(r), _summary(r), prose(_why(r), True)]
             for r in reports
         ]
         yield from _table(("script", "verdict", "checked", "why"), rows, 4)
@@ -58,14 +61,15 @@ def _parts(reports: Sequence[Report], setting: Setting) -> Iterator[str]:
 
 def _report(report: Report, setting: Setting) -> Iterator[str]:
     level = "###" if setting.several else "##"
-    yield f"{level} {code(str(report.script))}: {_verdict(report)}\n"
+    yield f"{level} {code(str(report.script))}: {verdict(report)}\n"
     gate = f"Gate: {gate_words(report)}." + (
         "" if report.ok or report.error else " It is not passed."
     )
     yield f"{_summary(report)}. {gate}\n"
     if report.error is not None:
         yield from _failure(report.error)
-    found = [f for f in report.findings if not f.suppressed]
+    whole, idle = arranged(report.findings)
+    found = [told.finding for told in whole]
     if found:
         rows = [
             [f.severity, escaped(_code(f)), _place(f, True),
@@ -74,11 +78,13 @@ def _report(report: Report, setting: Setting) -> Iterator[str]:
         ]  # fmt: skip
         yield from _table(("severity", "finding", "place", "message"), rows, 4)
         if len(found) > _FINDINGS:
-            yield f"and {len(found) - _FINDINGS} more findings\n"
-    if hidden := len(report.findings) - len(found):
+            yield f"and {more(len(found) - _FINDINGS, 'finding')}\n"
+    if hidden := sum(f.suppressed for f in report.findings):
         yield f"{hidden} suppressed.\n"
-    for f in found[:_SHOWN]:
-        yield from _finding(f, level + "#")
+    for told in whole[:_SHOWN]:
+        yield from _finding(told.finding, level + "#")
+        yield from _headlines("because of it", told.consequences, told.finding)
+    yield from _headlines("nothing needs to be done about these", idle)
     for note in report.notes:
         yield f"**warning**: {prose(note)}\n"
     if not setting.quiet:
@@ -113,32 +119,41 @@ def _finding(f: Finding, level: str) -> Iterator[str]:
         yield f"**note**: {prose(bounded(shortened(note), _MESSAGE))}\n"
 
 
+def _headlines(head: str, found: Sequence[Finding], cause: Finding | None = None) -> Iterator[str]:
+    """Findings that have a line each."""
+    if found:
+        lines = [f"- {prose(bounded(headline(f, cause), _LINE))}" for f in found[:_SHOWN]]
+        if len(found) > _SHOWN:
+            lines.append(f"- and {more(len(found) - _SHOWN, 'finding')}")
+        yield "\n".join([f"{head}:\n", *lines]) + "\n"
+
+
 def _launches(report: Report) -> Iterator[str]:
     shown, left_out = tables(report)
     for data in shown:
         yield f"**{escaped(data.title)}**\n"
         yield from _rows(data)
     if left_out:
-        yield f"{left_out} more kinds of tapes are not shown.\n"
+        yield f"Not shown: {more(left_out, 'kind of tapes', 'kinds of tapes')}.\n"
     for line in wholes(report):
         yield f"- {escaped(line)}"
     if left := left_to_wholes(report):
         yield f"- {escaped(left)}"
     if few := sampled(report):
         yield f"- {escaped(few)}"
-    if report.end_to_end or few:
+    for mark in legend(shown):
+        yield f"- {escaped(mark)}"
+    if report.end_to_end or few or legend(shown):
         yield ""
 
 
 def _rows(data: TableData) -> Iterator[str]:
     yield from _table(_HEADS, [_cells(r) for r in data.rows], _LEFT)
-    if data.hidden:
-        yield f"and {data.hidden} more failing rows\n"
 
 
 def _cells(row: Row) -> list[str]:
     names = [code(n, True) for n in (row.kernel, row.input, row.output)]
-    numbers = (row.checked, row.max_abs, row.max_rel, row.ad, row.reference)
+    numbers = (row.checked, row.error, row.relative, row.ad, row.reference)
     return [row.launch, *names, *numbers, row.verdict]
 
 
@@ -159,12 +174,6 @@ def _code(f: Finding) -> str:
     return f.code if f.code == f.name else f"{f.code} {f.name}"
 
 
-def _verdict(report: Report) -> str:
-    if report.error is not None:
-        return "not checked"
-    return "passed" if report.ok else "failed"
-
-
 def _why(report: Report) -> str:
     if report.error is not None:
         return bounded(report.error.message, _LINE)
@@ -173,20 +182,11 @@ def _why(report: Report) -> str:
 
 
 def _summary(report: Report) -> str:
-    parts = counted(report)
-    if left_out := sum(e.verdict == "skipped" for e in report.end_to_end):
-        parts.append(f"{plural(left_out, 'tape')} not end to end")
+    parts = measured(report)
     if not report.end_to_end and report.error is None and not report.foreign:
         parts.append("tapes as wholes not checked")
-    for severity in ("error", "warning", "note"):
-        if n := sum(f.severity == severity and not f.suppressed for f in report.findings):
-            parts.append(plural(n, severity))
-    return ", ".join(parts)
+    return ", ".join([*parts, *severities(report)])
 
 
 def _counted(reports: Sequence[Report]) -> str:
-    words = [_verdict(r) for r in reports]
-    counts = [f"{words.count(w)} {w}" for w in dict.fromkeys(words)]
-    if not counts:
-        return "no script was checked"
-    return f"{plural(len(reports), 'script')}: {', '.join(counts)}"
+    return tally(reports) if reports else "no script was checked"

@@ -19,6 +19,7 @@ from rich.progress import (
 )
 
 from adtool import interrupts, status
+from adtool.counts import counted
 from engine.characters import line
 
 _DELAY = 1.0  # seconds of checking before the bar appears
@@ -182,7 +183,7 @@ def _show_cursor() -> None:
 
 def _told(now: status.Status) -> dict[str, Any]:
     if now.phase != status.CHECK:
-        return {"what": f"{now.launches} launches", "completed": 0, "total": None}
+        return {"what": counted(now.launches, "launch"), "completed": 0, "total": None}
     what = "as a whole" if now.launch < 0 else line(now.kernel)
     return {"what": f"{now.done}/{now.total} {what}", "completed": now.done,
             "total": max(1, now.total)}  # fmt: skip

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from adtool.report import EndToEnd, Launch, Pair, Report
+from adtool.counts import counted
+from adtool.folds import BAD, Fold, folds, items_of, measures, span
+from adtool.report import EndToEnd, Launch, Report
 from engine.classes import dataclass
 
 SHORT = 24  # a table of up to this many rows is shown whole
-SHOWN = 10  # of the failing rows of a longer one
 TABLES = 8  # of a run
 HUGE = 1e6  # a relative error above this tells no more
 DIGITS = 1e-3  # rounding of a tape's values that costs so much is told
@@ -17,15 +18,19 @@ DIGITS = 1e-3  # rounding of a tape's values that costs so much is told
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table, as text. verdict is one of the report's."""
+    """One line of a table, as text. verdict is one of the report's.
+
+    launch: its number, or how many launches it stands for, of which the worst is shown. error,
+    relative, ad, reference: of one entry, or of one direction, which an error has a `d` for.
+    """
 
     launch: str
     kernel: str
     input: str
     output: str
     checked: str
-    max_abs: str
-    max_rel: str
+    error: str
+    relative: str
     ad: str
     reference: str
     verdict: str
@@ -33,36 +38,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class TableData:
-    """A table for one tape, or for tapes with the same launches. hidden: failing rows left out."""
+    """A table for one tape, or for tapes with the same launches. folded: rows stand for several."""
 
     title: str
     rows: tuple[Row, ...]
-    hidden: int = 0
     failing: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Item:
-    launch: Launch
-    pair: Pair | None
-
-    @property
-    def bad(self) -> bool:
-        return self.pair is not None and self.pair.verdict in ("fail", "nan")
-
-    @property
-    def verdict(self) -> str:
-        return "skipped" if self.pair is None else self.pair.verdict
-
-    @property
-    def size(self) -> float:
-        """How bad it is; a NaN is worst."""
-        if self.pair is None:
-            return -1.0
-        error = self.pair.max_rel_error
-        if error is None:
-            error = math.inf if self.pair.max_abs_error else 0.0
-        return math.inf if self.pair.verdict == "nan" or math.isnan(error) else error
+    folded: bool = False
 
 
 def tables(report: Report, verbose: bool = False) -> tuple[list[TableData], int]:
@@ -90,6 +71,19 @@ def tables(report: Report, verbose: bool = False) -> tuple[list[TableData], int]
     return [t for t in found if t in shown], len(found) - TABLES
 
 
+def legend(shown: Sequence[TableData]) -> list[str]:
+    """What the marks in some tables mean, a line for each that is there."""
+    rows = [row for t in shown for row in t.rows]
+    out = []
+    if any(t.folded for t in shown):
+        out.append("launch: x40 is 40 launches, 3/40 is 3 of 40; the worst of them is shown")
+    if any("d" in row.checked for row in rows):
+        out.append("checked: Jacobian entries, and random directions (d) over the whole array")
+    if any(row.error.endswith("d") for row in rows):
+        out.append("error: of the worst entry, or of the worst direction (d)")
+    return out
+
+
 def wholes(report: Report) -> list[str]:
     """What is to be said of the tapes as wholes: a line for each verdict and reason."""
     groups: dict[tuple[str, str], list[EndToEnd]] = {}
@@ -97,7 +91,7 @@ def wholes(report: Report) -> list[str]:
         groups.setdefault((e.verdict, e.reason), []).append(e)
     out = []
     for (verdict, reason), group in groups.items():
-        which = f"tape {group[0].tape}" if len(group) == 1 else f"{len(group)} tapes"
+        which = f"tape {group[0].tape}" if len(group) == 1 else counted(len(group), "tape")
         worst = _most(e.rel_error for e in group)
         known = worst is not None and verdict in ("pass", "fail")
         size = f", relative error {error(worst)}" if known else ""
@@ -117,10 +111,10 @@ def left_to_wholes(report: Report) -> str:
     left = sum(any(p.by_whole for p in x.pairs) for x in report.launches)
     if not left:
         return ""
-    what = "1 launch was" if left == 1 else f"{left:,} launches were"
+    were = "was" if left == 1 else "were"
     return (
-        f"{what} looked at briefly, and checked as parts of whole tapes: many of the same kind "
-        "were checked by themselves"
+        f"{counted(left, 'launch')} {were} looked at briefly, and checked as parts of whole tapes: "
+        "many of the same kind were checked by themselves"
     )
 
 
@@ -141,75 +135,51 @@ def sampled(report: Report) -> str:
 
 
 def _table(tapes: list[int], launches: list[Launch], verbose: bool) -> TableData:
-    items = [_Item(x, p) for x in launches for p in (x.pairs or (None,))]
+    items = items_of(launches)
     many = len(tapes) > 1
-    failing = any(i.bad for i in items)
     title = _title(tapes, len(launches), launches[0].framework)
+    failing = any(i.verdict in BAD for i in items)
     if verbose or (not many and len(items) <= SHORT):
-        return TableData(title, tuple(_single(i, many) for i in items), 0, failing)
-    bad = sorted((i for i in items if i.bad), key=lambda i: -i.size)
-    rows = [_single(i, many) for i in bad[:SHOWN]]
-    groups: dict[object, list[_Item]] = {}
-    for i in items:
-        if not i.bad:
-            names = ("", "") if i.pair is None else (i.pair.input, i.pair.output)
-            groups.setdefault((i.launch.kernel, names, i.verdict), []).append(i)
-    rows += [_single(g[0], many) if len(g) == 1 else _merged(g) for g in groups.values()]
-    return TableData(title, tuple(rows), max(0, len(bad) - SHOWN), failing)
+        return TableData(title, tuple(_row(Fold((i,), 1), many) for i in items), failing)
+    found = folds(items)
+    folded = any(f.share for f in found)
+    return TableData(title, tuple(_row(f, many) for f in found), failing, folded)
 
 
 def _title(tapes: list[int], launches: int, framework: str) -> str:
     each = launches // len(tapes)
-    count = f"{each} launch" + ("es" if each != 1 else "")
-    if framework:
-        count = f"{each} call" + ("s" if each != 1 else "") + f" of {framework} functions"
+    what = f"{counted(each, 'call')} of {framework} functions" if framework else (
+        counted(each, "launch")
+    )  # fmt: skip
     if len(tapes) == 1:
-        return f"tape {tapes[0]}, {count}"
-    span = f"tapes {tapes[0]} to {tapes[-1]}"
-    if tapes[-1] - tapes[0] + 1 != len(tapes):
-        span = f"{len(tapes)} tapes from {tapes[0]} to {tapes[-1]}"
-    return f"{span}, {count} each (numbered tape:launch)"
+        return f"{span(tapes)}, {what}"
+    return f"{span(tapes)}, {what} each (numbered tape:launch)"
 
 
-def _single(item: _Item, many: bool) -> Row:
-    launch = item.launch
+def _row(fold: Fold, many: bool) -> Row:
+    worst = fold.worst
+    launch, pair = worst.launch, worst.pair
     label = f"{launch.tape}:{launch.index}" if many else str(launch.index)
-    return _row(label, [item])
-
-
-def _merged(items: list[_Item]) -> Row:
-    return _row(f"x{len(items)}", items)
-
-
-def _row(label: str, items: list[_Item]) -> Row:
-    first = items[0]
-    pairs = [i.pair for i in items if i.pair is not None]
-    if not pairs or first.verdict == "skipped":
-        source, result = (pairs[0].input, pairs[0].output) if pairs else ("-", "-")
-        return Row(label, first.launch.kernel, source, result, "-", "-", "-", "-", "-", "skipped")
-    worst = max(pairs, key=lambda p: (p.worst is not None, p.max_rel_error or 0.0))
-    ad = reference = "-"
-    if worst.worst is not None:
-        ad, reference = value(worst.worst.ad), value(worst.worst.oracle)
-    max_abs = error(_most(p.max_abs_error for p in pairs))
-    relative = _most(p.max_rel_error for p in pairs)
-    max_rel = error(relative)
-    if relative is not None and relative > HUGE and first.verdict != "nan":
-        max_rel = f">{HUGE:.0e}"
+    names = worst.names if pair is not None else ("-", "-")
+    if pair is None or fold.verdict == "skipped":
+        rest = ("-",) * 5
+        return Row(fold.share or label, launch.kernel, *names, *rest, "skipped")
+    m = measures(pair)
+    size = error(m.error) + (" d" if m.direction and m.error is not None else "")
+    relative = error(m.relative)
+    if m.relative is not None and m.relative > HUGE and fold.verdict != "nan":
+        relative = f">{HUGE:.0e}"
+    ad, reference = ("-" if x is None else value(x) for x in (m.adjoint, m.reference))
     return Row(
-        label,
-        first.launch.kernel,
-        worst.input,
-        worst.output,
-        "whole"
-        if all(p.by_whole for p in pairs)
-        else checked(sum(p.checked for p in pairs), sum(p.directional for p in pairs)),
-        max_abs,
-        max_rel,
-        ad,
-        reference,
-        worst.verdict,
-    )
+        fold.share or label, launch.kernel, *names, _checked(fold), size, relative, ad, reference,
+        fold.verdict,
+    )  # fmt: skip
+
+
+def _checked(fold: Fold) -> str:
+    if all(p.by_whole for p in fold.pairs):
+        return "whole"
+    return checked(sum(p.checked for p in fold.pairs), sum(p.directional for p in fold.pairs))
 
 
 def _most(errors: Iterable[float | None]) -> float | None:

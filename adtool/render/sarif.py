@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from adtool import __version__
+from adtool.places import shortened
 from adtool.render import uris
 from adtool.render.characters import whole
 from adtool.render.escapes import prose
@@ -145,8 +146,10 @@ def _result(f: Finding, number: int, index: dict[str, int], hidden: bool, settin
     out: Json = {"ruleId": f.code}
     if f.code in index:
         out["ruleIndex"] = index[f.code]
-    text = "\n".join([f.message, *(f"{label}: {words}" for label, words in more)])
-    markdown = "\n\n".join([prose(f.message), *(f"**{label}**: {prose(w)}" for label, w in more)])
+    more = [(label, shortened(words, setting.folder)) for label, words in more]
+    said = shortened(f.message, setting.folder)
+    text = "\n".join([said, *(f"{label}: {words}" for label, words in more)])
+    markdown = "\n\n".join([prose(said), *(f"**{label}**: {prose(w)}" for label, w in more)])
     out |= {
         "level": f.severity,
         "message": {"text": _plain(text), "markdown": _plain(markdown)},

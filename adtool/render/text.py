@@ -16,23 +16,32 @@ from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
+from adtool.consequences import Told, arranged, headline
+from adtool.counts import more
 from adtool.fixes.available import fixable
 from adtool.places import short, shortened
 from adtool.render import links, styles
-from adtool.render.counts import counted, plural
-from adtool.render.rows import Row, TableData, left_to_wholes, sampled, tables, wholes
+from adtool.render.counts import measured, severities
+from adtool.render.rows import Row, TableData, left_to_wholes, legend, sampled, tables, wholes
 from adtool.render.taylor_text import print_taylor
 from adtool.render.words import clean, print_table
 from adtool.report import Duration, Failure, Finding, Problem, Report, at_gate
+from adtool.verdicts import kind, tally, verdict
 
 _HEADS = (
-    "launch", "kernel", "input", "output", "checked", "max abs\nerror", "max rel\nerror",
-    "AD at\nworst", "reference\nat worst", "verdict",
+    "launch", "kernel", "input", "output", "checked", "error", "relative\nerror", "AD",
+    "reference", "verdict",
 )  # fmt: skip
 # Where the line is too short for three columns of names, they share one, on two lines; where it
 # is too short for that, the names stand above the numbers.
 _STACKED = (_HEADS[0], "kernel\n  input -> output", *_HEADS[4:])
 _ABOVE = (_HEADS[0], *_HEADS[4:])
+_VERDICT = {
+    "passed": styles.GOOD, "passed with warnings": styles.WARNED, "failed": styles.BAD,
+    "not checked": styles.BAD,
+}  # fmt: skip
+_FOLLOW = "because of it (-v shows more):"
+_IDLE = "nothing needs to be done about these (-v shows more)"
 _TIE = "\0"  # a space that no line is broken at: inside backquotes
 
 
@@ -70,11 +79,7 @@ def print_report(
     """Prints tables, findings and the summary line. quiet: no tables."""
     if not quiet:
         _print_tables(report, console, verbose)
-    for finding in report.findings:
-        if not finding.suppressed:
-            _print_finding(finding, console)
-        elif verbose:
-            _print_suppressed(finding, console)
+    _print_findings(report.findings, console, verbose)
     for note in report.notes:
         _labelled(console, "warning", styles.SEVERITY["warning"], note)
         console.print()
@@ -84,34 +89,45 @@ def print_report(
         print_summary(report, console)
 
 
+def _print_findings(findings: Sequence[Finding], console: Console, verbose: bool) -> None:
+    """verbose: all of them whole; else what follows from others, and what is idle, in a line."""
+    if verbose:
+        for finding in findings:
+            _print_suppressed(finding, console) if finding.suppressed else (
+                _print_finding(finding, console)
+            )
+        return
+    whole, idle = arranged(findings)
+    for told in whole:
+        _print_told(told, console)
+    for finding in idle:
+        _print_line(finding, console)
+    if idle:
+        _line(console, _IDLE, styles.DIM)
+        console.print()
+
+
 def print_runs(reports: Sequence[Report], console: Console) -> None:
     """Prints a line for each of several runs, and one for all."""
     if not reports:
         return
     _line(console, "scripts", styles.HEAD)
     width = max(len(clean(str(r.script))) for r in reports)
+    widest = max(len(verdict(r)) for r in reports)
     for report in reports:
-        word, style = _verdict(report)
+        word, style = verdict(report), _VERDICT[kind(report)]
         codes = dict.fromkeys(
             f.code for f in report.findings if not f.suppressed and at_gate(f.severity, report.gate)
         )
         why = ", ".join(codes) if report.error is None else report.error.message
         text = Text.assemble(
-            f"{clean(str(report.script)):<{width}}  ", (f"{word:<11}", style),
+            f"{clean(str(report.script)):<{width}}  ", (f"{word:<{widest}}", style),
             f"  {clean(why)}" if why else "",
         )  # fmt: skip
-        text.truncate(max(console.width, width + 13))
+        text.truncate(max(console.width, width + 2 + widest))
         text.rstrip()
         console.print(text, no_wrap=True, overflow="ignore", crop=False)
-    words = [_verdict(r)[0] for r in reports]
-    counts = [f"{words.count(w)} {w}" for w in dict.fromkeys(words)]
-    _line(console, f"{plural(len(reports), 'script')}: {', '.join(counts)}")
-
-
-def _verdict(report: Report) -> tuple[str, str]:
-    if report.error is not None:
-        return "not checked", styles.BAD
-    return ("passed", styles.GOOD) if report.ok else ("failed", styles.BAD)
+    _line(console, tally(reports))
 
 
 def _print_suppressed(finding: Finding, console: Console) -> None:
@@ -136,8 +152,8 @@ def _print_tables(report: Report, console: Console, verbose: bool) -> None:
     for table in shown:
         _print_table(table, console)
     if left_out:
-        kinds = "kind of tapes is" if left_out == 1 else "kinds of tapes are"
-        _line(console, f"{left_out} more {kinds} not shown (--verbose shows all)\n")
+        kinds = more(left_out, "kind of tapes", "kinds of tapes")
+        _line(console, f"not shown: {kinds} (--verbose shows all)\n")
     for line in wholes(report):
         _wrapped(console, line)
     if left := left_to_wholes(report):
@@ -146,9 +162,10 @@ def _print_tables(report: Report, console: Console, verbose: bool) -> None:
         _wrapped(console, few)
     if report.end_to_end or few:
         console.print()
-    if any("d" in row.checked for t in shown for row in t.rows):
-        words = "checked: Jacobian entries, and random directions (d) over the whole array"
+    marks = legend(shown)
+    for words in marks:
         _wrapped(console, words, styles.DIM)
+    if marks:
         console.print()
     print_taylor(report.taylor, console)
 
@@ -187,15 +204,13 @@ def _print_table(data: TableData, console: Console) -> None:
         table.add_row(*styled)
     _line(console, data.title, styles.HEAD)
     print_table(table, console, above)
-    if data.hidden:
-        _line(console, f"and {data.hidden} more failing rows (--verbose shows all)", styles.DIM)
     console.print()
 
 
 def _cells(row: Row) -> list[str]:
     names = [clean(_one_line(x)) for x in (row.kernel, row.input, row.output)]
     return [
-        row.launch, *names, row.checked, row.max_abs, row.max_rel, row.ad, row.reference,
+        row.launch, *names, row.checked, row.error, row.relative, row.ad, row.reference,
         row.verdict,
     ]  # fmt: skip
 
@@ -225,7 +240,26 @@ def _needed(heads: Sequence[str], rows: list[list[str]]) -> int:
     return sum(_columns(heads, rows)) + len(heads) - 1
 
 
-def _print_finding(finding: Finding | Problem, console: Console) -> None:
+def _print_line(finding: Finding, console: Console, cause: Finding | None = None) -> None:
+    """A finding in one line, which is cut where it is too long. cause: what it stands under."""
+    lead = "  " if cause is not None else ""
+    text = Text(clean(f"{lead}{headline(finding, cause)}"))
+    text.truncate(max(40, console.width), overflow="ellipsis")
+    text.stylize(styles.SEVERITY[finding.severity], len(lead), len(lead) + len(finding.severity))
+    console.print(text, no_wrap=True, overflow="ignore", crop=False)
+
+
+def _print_told(told: Told, console: Console) -> None:
+    _print_finding(told.finding, console, end=not told.consequences)
+    if told.consequences:
+        _line(console, _FOLLOW, styles.DIM)
+        for f in told.consequences:
+            _print_line(f, console, told.finding)
+        console.print()
+
+
+def _print_finding(finding: Finding | Problem, console: Console, end: bool = True) -> None:
+    """end: an empty line comes after it."""
     label = f"{finding.severity}[{finding.code}]" if finding.code else finding.severity
     style = styles.SEVERITY[finding.severity]
     _labelled(console, label, style, shortened(finding.message), styles.MESSAGE)
@@ -239,7 +273,8 @@ def _print_finding(finding: Finding | Problem, console: Console) -> None:
         _labelled(console, "help", styles.HELP, shortened(finding.help))
     for note in finding.notes:
         _labelled(console, "note", styles.NOTE, shortened(note))
-    console.print()
+    if end:
+        console.print()
 
 
 def _print_place(place: str, file: str, console: Console) -> None:
@@ -281,19 +316,14 @@ def _print_snippet(finding: Finding | Problem, console: Console) -> None:
 
 
 def print_summary(report: Report, console: Console) -> None:
-    parts = counted(report)
-    if left_out := sum(e.verdict == "skipped" for e in report.end_to_end):
-        parts.append(f"{plural(left_out, 'tape')} not end to end")
-    counts = [
-        plural(n, severity)
-        for severity in ("error", "warning", "note")
-        if (n := sum(f.severity == severity and not f.suppressed for f in report.findings))
-    ]
+    parts = measured(report)
+    word, style = verdict(report), _VERDICT[kind(report)]
+    # What a verdict says of warnings is not said again beside it.
+    counts = severities(report, *(["warning"] if kind(report) == "passed with warnings" else []))
     if hidden := sum(f.suppressed for f in report.findings):
         counts.append(f"{hidden} suppressed")
     if not report.end_to_end and report.error is None and not report.foreign:
         counts.append("tapes as wholes not checked")
-    word, style = _verdict(report)
     ending = f" ({', '.join(counts)})" if counts else ""
     head = f"{', '.join(parts)} in {report.seconds:.1f} s:"
     gap = " " if len(head) + len(word) + len(ending) < console.width else "\n"
@@ -304,8 +334,8 @@ def print_summary(report: Report, console: Console) -> None:
     safe, unsafe = fixable(report.findings)
     if safe or unsafe:
         words = [f"{safe} may be fixed with --fix"] if safe else []
-        more = "more " if safe else ""
-        words += [f"{unsafe} {more}with --fix --unsafe-fixes"] if unsafe else []
+        others = "more " if safe else ""
+        words += [f"{unsafe} {others}with --fix --unsafe-fixes"] if unsafe else []
         _line(console, f"fixes to try: {', '.join(words)}; --diff shows them")
 
 

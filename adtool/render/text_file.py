@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from adtool import __version__
+from adtool.counts import counted
 from adtool.render.text import make_console, print_failure, print_report, print_runs
 from adtool.report import Report
 from engine.characters import clean
@@ -21,7 +22,7 @@ def render(reports: Sequence[Report], setting: Setting) -> str:
     """The reports one below the other, and a line for each of several at the end."""
     stream = io.StringIO()
     console = make_console(stream, True, width=_WIDTH)
-    of = f"{setting.count} scripts" if setting.several else clean(str(reports[0].script))
+    of = counted(setting.count, "script") if setting.several else clean(str(reports[0].script))
     stream.write(f"adtool {__version__}, report of {of}\n")
     for note in setting.notes:
         stream.write(f"note: {note}\n")

@@ -14,12 +14,13 @@ from rich.text import Text
 
 from adtool import __version__
 from adtool.codec import dumps
+from adtool.counts import counted, more
 from adtool.render import styles
 from adtool.render.words import clean, print_table
 from adtool.report import SCHEMA, Failure
 
 if TYPE_CHECKING:
-    from adtool.course import Course, Row, Turn
+    from adtool.course import Course, Row, Turn, growth_words
     from adtool.last import Last
     from engine.autograd import MemoryUse, TapeTrace
 
@@ -39,8 +40,8 @@ def print_trace(
     shown = rows if top <= 0 else rows[:top]
     listing = trace.listing
     many = f"tape {trace.tape} of {last.traces.recorded}"
-    _line(console, f"{many} of {last.script}: {listing.records:,} operations, "
-          f"{len(listing.arrays):,} arrays", styles.HEAD)  # fmt: skip
+    _line(console, f"{many} of {last.script}: {counted(listing.records, 'operation')}, "
+          f"{counted(len(listing.arrays), 'array')}", styles.HEAD)  # fmt: skip
     heads = _HEADS if console.width >= _WIDE else _STACKED
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0),
                   collapse_padding=True, header_style=styles.HEAD)  # fmt: skip
@@ -60,20 +61,23 @@ def print_trace(
         table.add_row(*cells)
     print_table(table, console)
     if len(shown) < len(rows):
-        _line(console, f"and {len(rows) - len(shown):,} more rows (--top 0 shows all)", styles.DIM)
+        _line(console, f"and {more(len(rows) - len(shown), 'row')} (--top 0 shows all)", styles.DIM)
     missing = listing.records - len(listing.operations)
     if missing:
-        _line(
-            console, f"{missing:,} operations in the middle of the tape were not kept", styles.DIM
-        )
+        lost = counted(missing, "operation")
+        _line(console, f"not kept: {lost} in the middle of the tape", styles.DIM)
     console.print()
-    _line(console, f"times: forward {_seconds(_sum(r.forward for r in rows))}, backward "
-          f"{_seconds(_sum(r.backward for r in rows))} (of {len(rows):,} rows)")  # fmt: skip
+    forward, backward = (
+        _seconds(_sum(getattr(r, w) for r in rows)) for w in ("forward", "backward")
+    )
+    _line(
+        console, f"times: forward {forward}, backward {backward} (of {counted(len(rows), 'row')})"
+    )
     _line(console, _memory(trace.memory))
     if not trace.ran:
         _line(console, "gradients: no backward pass ran on this tape")
     elif course.growth is not None:
-        _line(console, f"gradient: its norm grows by {course.growth:.5g} from each operation to "
+        _line(console, f"gradient: its norm {growth_words(course.growth)} from each operation to "
               f"the one before it, along `{course.along}`")  # fmt: skip
     for turn, word in ((course.explodes, "explodes"), (course.dies, "dies")):
         if turn is not None:

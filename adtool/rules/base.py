@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from adtool.counts import counted
 from adtool.report import Finding, Fix, Severity
 from engine.classes import dataclass
 
@@ -61,11 +62,14 @@ class Rule(ABC):
         arrays: tuple[str, ...] = (),
         near: tuple[Span | None, ...] = (),
         fix: Fix | None = None,
+        follows: str = "",
+        idle: bool = False,
     ) -> Finding:
         """A finding of this rule at `span`. severity: the rule's own where left out.
 
         arrays, near: what it is about on the tape, see `Finding`; where it is no launch of that.
-        fix: a mechanical cure, see `adtool.fixes`.
+        fix: a mechanical cure, see `adtool.fixes`. follows: the `mark_of` its cause; idle: whether
+        nothing needs to be done.
         """
         place: dict[str, Any] = {"file": None, "line": None, "column": None}
         if span is not None:
@@ -76,7 +80,8 @@ class Rule(ABC):
         return Finding(
             self.code, self.name, severity or self.severity, message, help, kernel, tape, launch,
             count=count, notes=notes, arrays=arrays,
-            near=tuple((s.file, s.line) for s in near if s is not None), fix=fix, **place,
+            near=tuple((s.file, s.line) for s in near if s is not None), fix=fix, follows=follows,
+            idle=idle, **place,
         )  # fmt: skip
 
     def page(self) -> str:
@@ -103,6 +108,11 @@ class Hit:
     def where(self) -> tuple[int, int]:
         """Tape and launch."""
         return self.tape, self.launch.index
+
+
+def mark_of(code: str, tape: int, launch: int) -> str:
+    """What stands for a finding in `follows` until it has a fingerprint."""
+    return f"{code} {tape}:{launch}"
 
 
 def hits(session: Session, verdict: str) -> Iterator[Hit]:
@@ -176,8 +186,7 @@ def seen(count: int, tape: int, index: int, what: str = "launch") -> str:
     """Says where: the first launch (or record), and how many there are."""
     if count == 1:
         return f"in {what} {index} of tape {tape}"
-    many = "launches" if what == "launch" else f"{what}s"
-    return f"in {count} {many}, first in {what} {index} of tape {tape}"
+    return f"in {counted(count, what)}, first in {what} {index} of tape {tape}"
 
 
 def derivative(pair: PairResult, entry: Entry | None) -> str:

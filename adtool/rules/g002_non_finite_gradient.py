@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from adtool.counts import counted
 from adtool.report import Finding
 from adtool.rules import peers
 from adtool.rules.base import (
@@ -143,7 +144,7 @@ def _spread(session: Session, first: Hit) -> tuple[str, ...]:
     if not later:
         return ()
     count = launches(later)
-    which = "a later launch was" if count == 1 else f"{count} later launches were"
+    which = "a later launch was" if count == 1 else f"{counted(count, 'later launch')} were"
     return (
         f"{which} given NaN or Inf and could not be judged, {seen(1, *later[0].where)} first"
         if count > 1

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from adtool.counts import counted, more
 from adtool.report import Finding, Severity
 from adtool.rules.base import Manual, Rule, grouped, named, seen
 from adtool.rules.peers import peer_of
@@ -79,13 +80,13 @@ class OverwrittenArray(Rule):
             tape, f = group[0]
             launches = sum(x.launches for _, x in group)
             nbytes = sum(x.nbytes for _, x in group)
-            more = "1 more launch" if launches == 2 else f"{launches - 1} more launches"
-            many = f" (and {more})" if launches > 1 else ""
+            many = f" (and {more(launches - 1, 'launch')})" if launches > 1 else ""
             yield self.finding(
                 f"{_what(f)} in launch {f.launch} of tape {tape}{many} {_happened(f)}: "
                 f"{_elements(f)}; {_effect(f, nbytes)}",
                 _help(session, tape, f), span=f.by.site or f.site, tape=tape, launch=f.launch,
                 kernel=f.kernel, count=launches, notes=_notes(f), severity=_SEVERITY[f.kind],
+                idle=f.kind == "unneeded",
             )  # fmt: skip
         yield from self._functions(session)
         yield from self._in_place(session)
@@ -235,7 +236,7 @@ def _by(f: Overwritten) -> str:
 def _elements(f: Overwritten) -> str:
     if not f.count:
         return "what it held is lost"
-    numbers = "1 number" if f.count == 1 else f"{f.count} numbers"
+    numbers = counted(f.count, "number")
     if f.first == f.last:
         return f"{numbers}, at {_index(f.first)}"
     return f"{numbers}, from {_index(f.first)} to {_index(f.last)}"
@@ -261,7 +262,7 @@ def _bytes(n: int) -> str:
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if n >= size:
             return f"{n / size:.3g} {unit}"
-    return f"{n} bytes"
+    return counted(n, "byte")
 
 
 def _notes(f: Overwritten) -> tuple[str, ...]:

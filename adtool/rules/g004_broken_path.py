@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from adtool.counts import more
 from adtool.fixes.creations import requires_grad
 from adtool.fixes.recording import into_block
 from adtool.report import Finding, Fix
-from adtool.rules.base import Manual, Rule, grouped, named, seen
+from adtool.rules.base import Manual, Rule, grouped, mark_of, named, seen
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -40,8 +41,8 @@ class BrokenPath(Rule):
             tape too, and what a launch made of one there, may be meant as a constant (a rest
             length, a target), and is not told where the input also gets a gradient by another way.
 
-            Of functions of other frameworks: the gradient written by hand gives None for an input
-            on which the results depend.
+            Of functions of other frameworks: the gradient written by hand gives None, or zeros
+            whatever the values are, for an input on which the results depend.
             """,
         why="""
             The parameter behind it gets a gradient of zero, or a part of one, and nothing
@@ -65,15 +66,11 @@ class BrokenPath(Rule):
 
     def check(self, session: Session) -> Iterator[Finding]:
         """One finding a place."""
-        found = [
-            (t.tape, t.whole.cause) for t in session.tapes
-            if t.whole is not None and t.whole.cause is not None
-            and t.whole.verdict in ("fail", "nan") and t.whole.cause.kind in KINDS
-        ]  # fmt: skip
+        found = _causes(session)
         said = {(tape, cause.site) for tape, cause in found}
-        for group in grouped(found, lambda f: (f[1].kind, f[1].kernel, f[1].argument, f[1].site)):
+        for group in grouped(found, lambda f: _key(f[1])):
             tape, cause = group[0]
-            many = f" (and in {len(group) - 1} more tapes)" if len(group) > 1 else ""
+            many = f" (and in {more(len(group) - 1, 'tape')})" if len(group) > 1 else ""
             message, help = _said(cause, tape)
             if _of_a_peer(session, tape):  # it has no stop_gradient, and its own configuration
                 help = help.replace(_MEANT, "").replace("engine.config", "its config")
@@ -84,7 +81,7 @@ class BrokenPath(Rule):
             yield self.finding(
                 f"{message}{many}", help, span=cause.site or cause.span, tape=tape,
                 launch=cause.launch, kernel=cause.kernel if cause.launch >= 0 else "",
-                count=len(group), fix=fix,
+                count=len(group), fix=fix, notes=_further(cause),
             )  # fmt: skip
         yield from self._missing(session)
         yield from self._read_back(session, said)
@@ -92,17 +89,19 @@ class BrokenPath(Rule):
         yield from self._ways(session, said)
 
     def _missing(self, session: Session) -> Iterator[Finding]:
-        """Gradients that functions of other frameworks leave out (None)."""
+        """Gradients that functions of other frameworks leave out: None, or zeros."""
         found = [
             (t.tape, x, name) for t in session.tapes for x in t.launches
             if x.by_hand is not None for name in x.by_hand.missing
         ]  # fmt: skip
         for group in grouped(found, lambda f: (f[1].kernel, f[1].span, f[2])):
             tape, launch, name = group[0]
-            written = launch.by_hand.gradient if launch.by_hand is not None else ""
+            hand = launch.by_hand
+            written = "" if hand is None else hand.gradient
+            what = "zeros" if hand is not None and name in hand.zeros else "None"
             yield self.finding(
                 f"no gradient flows to `{name}` through {named(launch)} "
-                f"{seen(len(group), tape, launch.index, 'call')}: `{written}` gives None for it, "
+                f"{seen(len(group), tape, launch.index, 'call')}: `{written}` gives {what} for it, "
                 "and the result depends on it",
                 f"give the derivative by `{name}`, or detach it before the call if the gradient "
                 "is meant to stop there",
@@ -155,7 +154,7 @@ class BrokenPath(Rule):
         ]  # fmt: skip
         for group in grouped(ways, lambda x: (x[1].kind, x[1].name, x[1].site)):
             tape, way = group[0]
-            many = f" (and on {len(group) - 1} more tapes)" if len(group) > 1 else ""
+            many = f" (and on {more(len(group) - 1, 'tape')})" if len(group) > 1 else ""
             yield self.finding(
                 f"the loss depends on {_inputs(way)} through {_way(way)}, on tape {tape}{many}, "
                 f"and no gradient takes that way{_PART if way.partial else ''}",
@@ -163,6 +162,30 @@ class BrokenPath(Rule):
                 kernel=way.name if way.kind in _RUN else "", count=len(group),
                 arrays=way.inputs, near=(way.to,), fix=_cure(way),
             )  # fmt: skip
+
+
+def _causes(session: Session) -> list[tuple[int, Cause]]:
+    """Tapes whose gradient is broken, and why."""
+    return [
+        (t.tape, t.whole.cause) for t in session.tapes
+        if t.whole is not None and t.whole.cause is not None
+        and t.whole.verdict in ("fail", "nan") and t.whole.cause.kind in KINDS
+    ]  # fmt: skip
+
+
+def _key(c: Cause) -> tuple[object, ...]:
+    """What causes have in common that are one finding."""
+    return c.kind, c.kernel, c.argument, c.site
+
+
+def unheard(session: Session) -> dict[tuple[int, int], str]:
+    """Tapes and launches that no gradient reaches because of a finding here, and its mark."""
+    out: dict[tuple[int, int], str] = {}
+    first: dict[object, str] = {}
+    for tape, cause in _causes(session):
+        mark = first.setdefault(_key(cause), mark_of(BrokenPath.code, tape, cause.launch))
+        out |= {(tape, launch): mark for launch in cause.silent}
+    return out
 
 
 def _of_a_peer(session: Session, tape: int) -> bool:
@@ -241,11 +264,21 @@ def _made(session: Session, c: Cause, tape: int) -> str:
     return "" if at is None else f" (it was made at {at})"
 
 
+def _further(c: Cause, limit: int = 6) -> tuple[str, ...]:
+    """A note of the arrays that come after the first of a chain, and have no gradient either."""
+    names = [f"`{known or name}` at {at}" for name, known, at in c.further if at is not None]
+    if not names:
+        return ()
+    rest = f" and {more(len(names) - limit, 'array')}" if len(names) > limit else ""
+    return (f"so do these need requires_grad: {', '.join(names[:limit])}{rest}",)
+
+
 def _makers(session: Session, tapes: set[int], c: Cause) -> list[Span]:
-    """Where the arrays were made that have no requires_grad, on all these tapes."""
+    """Where the arrays of the chain were made that have no requires_grad, on all these tapes."""
+    chain = {(c.argument, c.site), *((name, at) for name, _, at in c.further)}
     return [
         f.at for t in session.tapes if t.tape in tapes for f in t.made
-        if (f.argument, f.site) == (c.argument, c.site)
+        if (f.argument, f.site) in chain
     ]  # fmt: skip
 
 

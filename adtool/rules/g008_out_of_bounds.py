@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adtool.accesses import is_small, told
+from adtool.counts import counted, more
 from adtool.report import Finding
 from adtool.rules.base import Manual, Rule, grouped
 
@@ -67,14 +68,13 @@ class OutOfBounds(Rule):
             )  # fmt: skip
             launches = max(s.count for s in group)
             at = where(replace(seen, count=launches))
-            more = sum(s.fault.count for s in group) - 1
+            others = sum(s.fault.count for s in group) - 1
             yield self.finding(
                 f"{kernel} {told(fault)} in thread {fault.at}{at}",
                 f"{_TODO[is_small(fault)]}; such loads gave zero here, and such stores did nothing",
                 span=fault.span, tape=seen.tape, launch=seen.index, kernel=fault.kernel,
                 count=launches,
-                notes=(f"{more} more such access{'es' * (more > 1)} in the same launch",)
-                if more else (),
+                notes=(f"{more(others, 'such access')} in the same launch",) if others else (),
             )  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def own(fault: Fault) -> bool:
 
 def where(seen: Seen, which: str = "") -> str:
     """The launch, to be put behind a message. which: of which launches it was the first."""
-    many = f", first of {seen.count} launches{which}" if seen.count > 1 else ""
+    many = f", first of {counted(seen.count, 'launch')}{which}" if seen.count > 1 else ""
     if seen.tape >= 0:
         return f", launch {seen.index} of tape {seen.tape}{many}"
     site = seen.fault.site

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adtool.atomics import atomic_updates
+from adtool.counts import counted
 from adtool.fixes.updates import atomic
 from adtool.report import Finding, Fix, Severity
 from adtool.rules.base import Manual, Rule, grouped
@@ -95,7 +96,7 @@ class DataRace(Rule):
         if span is not None and span != fault.span:
             notes.append(f"thread {other} {first} it {place(span, fault)}, column {span.col}")
         if fault.count > 1:
-            notes.append(f"{fault.count} such meetings in the launch")
+            notes.append(f"{counted(fault.count, 'such meeting')} in the launch")
         return self.finding(
             f"threads {other} and {mine} of kernel `{fault.kernel}` meet in {element}: "
             f"{what}{where(seen, ' that were looked at')}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from adtool.counts import counted
 from adtool.report import Finding
 from adtool.rules.base import Manual, Rule, grouped, number
 from adtool.rules.g004_broken_path import KINDS
@@ -63,9 +64,9 @@ class Composition(Rule):
             found, lambda f: (f[2].kind, f[2].kernel, f[2].argument, f[2].other, f[2].site)
         ):
             tape, whole, cause = group[0]
-            many = f"of {len(group)} tapes, first of tape {tape}," if len(group) > 1 else (
-                f"of tape {tape}"
-            )  # fmt: skip
+            many = f"of tape {tape}"
+            if len(group) > 1:
+                many = f"of {counted(len(group), 'tape')}, first {many},"
             why, help = _why(cause)
             notes: tuple[str, ...] = ()
             if cause.other_site is not None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from adtool.counts import counted
 from adtool.report import Finding
 from adtool.rules.base import Manual, Rule, grouped, named, remedy, seen
+from adtool.rules.g004_broken_path import unheard
 from engine.classes import dataclass
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ class _Gap:
     kernel: str = ""
     record: bool = False
     whole: bool = False
+    follows: str = ""
 
 
 class Unchecked(Rule):
@@ -71,20 +74,20 @@ class Unchecked(Rule):
 
     def check(self, session: Session) -> Iterator[Finding]:
         """One finding a thing and reason."""
-        for group in grouped(_gaps(session), lambda g: (g.what, g.reason, g.kernel)):
+        for group in grouped(_gaps(session), lambda g: (g.what, g.reason, g.kernel, g.follows)):
             first = group[0]
             count = len({(g.tape, g.index) for g in group})
             reason = f": {first.reason}" if first.reason else ""
             where = seen(count, first.tape, first.index, "record" if first.record else "launch")
             if first.whole or first.index < 0:
-                where = f"in tape {first.tape}" if count == 1 else f"in {count} tapes"
+                where = f"in tape {first.tape}" if count == 1 else f"in {counted(count, 'tape')}"
             yield self.finding(
                 f"{first.what} was not checked {where}{reason}",
                 remedy(first.reason)
                 or f"`adtool explain {self.code}` says how to check such parts by themselves",
                 span=first.span, tape=first.tape, launch=-1 if first.record else first.index,
                 kernel=first.kernel, count=count,
-                severity="warning" if first.whole else None,
+                severity="warning" if first.whole else None, follows=first.follows,
             )  # fmt: skip
         yield from self._of_plain_runs(session)
 
@@ -137,6 +140,7 @@ class Unchecked(Rule):
 
 # There is no gradient that could be wrong.
 _NOTHING = "requires a gradient"
+_ASKS = "requires_grad=True"
 
 
 def _repeats_g007(tape: TapeResult) -> bool:
@@ -151,6 +155,7 @@ def _place(tape: TapeResult) -> Span | None:
 
 
 def _gaps(session: Session) -> Iterator[_Gap]:
+    causes = unheard(session)
     for tape in session.tapes:
         whole = tape.whole
         if whole is not None and whole.verdict == "skipped":
@@ -175,8 +180,14 @@ def _gaps(session: Session) -> Iterator[_Gap]:
                     launch.index,
                 ):
                     continue  # an error already
-                what = named(launch)
-                yield _Gap(tape.tape, launch.index, what, launch.skipped, launch.span, kernel)
+                # For want of an array with a gradient, which is what the cause is about.
+                follows = (
+                    causes.get((tape.tape, launch.index), "") if _ASKS in launch.skipped else ""
+                )
+                yield _Gap(
+                    tape.tape, launch.index, named(launch), launch.skipped, launch.span, kernel,
+                    follows=follows,
+                )  # fmt: skip
                 continue
             for pair in launch.pairs:
                 if pair.verdict == "skipped":

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class StaleGradient(Rule):
-    """Fires for backward passes that add to, or read, what belongs to another evaluation."""
+    """Fires for backward passes that add to, or read, what belongs to another evaluation.
+
+    An error where the program was seen to move the array by such a gradient.
+    """
 
     code = "G013"
     name = "stale-gradient"
@@ -28,6 +31,10 @@ class StaleGradient(Rule):
             tape, from the same arrays, at the same values, so that everything counts twice. Or a
             tape that was recorded once ran backward at new inputs, and something that its adjoints
             read was not computed again from these.
+
+            It is a warning where the program reads such a gradient, and an error where it uses it:
+            where one launch reads it and writes the array, as a step of engine.optim or of a kernel
+            does, or where the array has changed along it after the host had read it.
 
             Accumulating over several tapes at unchanged values is right, and so is running a
             tape again at new inputs when everything was computed again: both are silent. So is a
@@ -44,8 +51,8 @@ class StaleGradient(Rule):
                 tape.backward(loss)                   # adds to x.grad
                 engine.launch(descend, dim=n, inputs=[x, x.grad])
 
-            warning[G013]: backward() added to the gradient of `x`, which an earlier backward()
-            had made at other values of `x`
+            error[G013]: backward() added to the gradient of `x`, which an earlier backward()
+            had made at other values of `x`, and the program moves `x` by it
             """,
         todo="""
             Clear the gradients between steps: tape.zero(), or x.grad.zero_(). Run the launches
@@ -63,12 +70,22 @@ class StaleGradient(Rule):
             passes = sum(x.passes for _, x in group)
             more = f" ({passes} times, first on tape {tape})" if passes > 1 else ""
             message, help = _said(f)
+            used = any(x.used for _, x in group)
+            if used:
+                message += f", and the program moves {_it(f)} by it"
             notes = () if f.earlier is None else (f"the earlier backward() is at {f.earlier}",)
             yield self.finding(
                 f"{message}{more}", help, span=f.site, tape=tape, launch=f.by.launch,
                 kernel=f.by.name if f.by.launch >= 0 else "", count=passes, notes=notes,
                 arrays=(f.array,) if f.array else (), fix=_cure(f),
+                severity="error" if used else None,
             )  # fmt: skip
+
+
+def _it(f: Stale) -> str:
+    """The array that a step moves: of what is passed on, one that the gradient comes to."""
+    known = f.array and f.kind != "passed on"
+    return f"`{f.array}`" if known else "an array"
 
 
 def _cure(f: Stale) -> Fix | None:

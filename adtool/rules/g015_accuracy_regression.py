@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from adtool.accuracy.comparison import Worse
+from adtool.counts import more
 from adtool.report import Finding
 from adtool.rules.base import Manual, Rule, grouped
 
@@ -79,7 +80,7 @@ class AccuracyRegression(Rule):
                 span = spans.get((tape, launch))
             notes = [f"also {w.before.name}: {w.why}" for w in group[1 : 1 + _SHOWN]]
             if len(group) > 1 + _SHOWN:
-                notes.append(f"and {len(group) - 1 - _SHOWN} more pairs")
+                notes.append(f"and {more(len(group) - 1 - _SHOWN, 'pair')}")
             yield self.finding(
                 f"{what} is less accurate than the baseline says: {before.name}: {first.why}",
                 "look at what changed; where it is meant, `adtool baseline write` keeps it",

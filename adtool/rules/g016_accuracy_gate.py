@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from adtool.accuracy.entries import rank, size
+from adtool.counts import more
 from adtool.report import Finding
 from adtool.rules.base import Manual, Rule, grouped
 
@@ -66,7 +67,7 @@ class AccuracyGate(Rule):
                 rest = [m for m in group if m is not first]
                 notes = [f"also {m.entry.name}: {_said(m)}" for m in rest[:_SHOWN]]
                 if len(rest) > _SHOWN:
-                    notes.append(f"and {len(rest) - _SHOWN} more pairs")
+                    notes.append(f"and {more(len(rest) - _SHOWN, 'pair')}")
                 what = "the tape" if first.entry.tape else f"kernel `{first.label}`"
                 message = f"{what} does not reach the accuracy {wanted:g}"
                 if kind == "unknown":

@@ -195,7 +195,7 @@ class Stale:
 
     array: what the user calls it, or the parameter. site: the backward pass; earlier: the one
     before. by: for `recompute`, the launch to run again. text: for `saved`, what the tape says.
-    passes: how many are alike.
+    passes: how many are alike. used: the program was seen to change the array by that gradient.
     """
 
     kind: Literal["values", "twice", "passed on", "recompute", "saved"]
@@ -205,6 +205,7 @@ class Stale:
     by: Write = Write()
     text: str = ""
     passes: int = 1
+    used: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,14 +230,15 @@ class Handwritten:
     """Of an operation of another framework, whose gradient was written by hand.
 
     framework: its name. what: what it is there, as `function`. gradient: the name of what was
-    written. missing: inputs by which it gives none (None), though results depend on them. changes:
-    what is changed in place.
+    written. missing: inputs by which it gives none (None), though results depend on them; zeros:
+    those of them by which it gives zeros. changes: what is changed in place.
     """
 
     framework: str
     what: str
     gradient: str
     missing: tuple[str, ...] = ()
+    zeros: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
 
 

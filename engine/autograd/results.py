@@ -32,7 +32,9 @@ class Entry:
     """One Jacobian entry: `row` counts scalars of the output, `col` those of the input.
 
     `ad` is the adjoint's value, `oracle` the reference's. For directional entries
-    (see PairResult.directional) row and col are -1. row_name, col_name: the scalars by
+    (see PairResult.directional) row and col are -1. relative: its error relative to the oracle, as
+    in `PairResult.max_rel_error`; None where the oracle is zero as far as can be told. allowed: the
+    largest error that is none; None where that is not known. row_name, col_name: the scalars by
     their arrays' own indices, as in `u[2, 3]` (components of vectors last).
     """
 
@@ -40,6 +42,8 @@ class Entry:
     col: int
     ad: float
     oracle: float
+    relative: float | None = None
+    allowed: float | None = None
     row_name: str = ""
     col_name: str = ""
 
@@ -228,7 +232,9 @@ class Cause:
     stretch: a function of another framework has a gradient of its own that is wrong.
 
     launch: which, -1 for what is no launch. variable: what the user passed as the argument. site:
-    its call; span: the kernel's definition.
+    its call; span: the kernel's definition. further: of no gradient, the arguments, variables
+    and calls further on in the same chain, to which none flows either; silent: the launches through
+    which the leaves act on what has none.
     """
 
     kind: Literal["overwrite", "no gradient", "outside", "no backward", "aliasing", "stretch",
@@ -242,6 +248,8 @@ class Cause:
     other: str = ""
     other_site: Span | None = None
     variable: str = ""
+    further: tuple[tuple[str, str, Span | None], ...] = ()
+    silent: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

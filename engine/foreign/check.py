@@ -81,7 +81,10 @@ def check_operation(
     changes: list[Change] = []
     pairs, missing = _pairs(op, options, index, first, changes)
     names = tuple(dict.fromkeys(op.inputs[i].name for i, j in missing))
-    told = replace(told, missing=names, changes=tuple(dict.fromkeys((*op.changes, *changes))))
+    told = replace(
+        told, missing=names, zeros=tuple(n for n in names if n in op.zeros),
+        changes=tuple(dict.fromkeys((*op.changes, *changes))),
+    )  # fmt: skip
     reasons = {c.reason for c in pairs.values() if c.verdict == "fail"}
     if op.tangent is not None and reasons == {WRONG_TANGENT}:
         name, place = op.tangent

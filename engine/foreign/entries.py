@@ -170,7 +170,9 @@ def compare_block(
         if verdict.verdict == "fail":
             break
         if verdict is CHAOS:
-            chaotic = Entry(rows[k], cols[m], float(ad[k, m]), float(ref[k, m]))
+            chaotic = Entry(
+                rows[k], cols[m], float(ad[k, m]), float(ref[k, m]), None, float(allowed[k, m])
+            )
         diff[k, m] = 0.0
     diff = np.where(np.isfinite(diff), diff, 0.0)
     with np.errstate(all="ignore"):

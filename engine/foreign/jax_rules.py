@@ -177,6 +177,7 @@ class RuleOperation(Operation):
         out |= {k for k in nothing - out if self._hardly_matters(k)}
         self._kept = [k for k in self._kept if k not in out]
         self.inputs = [self._all[k] for k in self._kept]
+        self.zeros = [self._all[k].name for k in sorted(self._zero)]
 
     def _hardly_matters(self, k: int) -> bool:
         """Whether an input moves the results by next to nothing.

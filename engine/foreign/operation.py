@@ -146,6 +146,8 @@ class Operation(ABC):
     iterated: float = 0.0
     # What was seen of it while the program ran, and what it is called in reports.
     changes: Sequence[Change] = ()
+    # Names of inputs by which the gradient is zeros, which `vjp` gives as None.
+    zeros: Sequence[str] = ()
     # The name and the place of tangents that are written by hand, too.
     tangent: tuple[str, Span] | None = None
 

@@ -16,7 +16,7 @@ import numpy as np
 
 import engine
 from engine import config
-from engine.autograd.comparison.tolerance import largest, relative_error
+from engine.autograd.comparison.tolerance import largest, relative_to
 from engine.autograd.facts import Peer, Reason
 from engine.autograd.launch.check import LaunchOptions, check_launch
 from engine.autograd.launch.evaluation import Evaluation, EvaluationFailed, Evaluations
@@ -273,8 +273,8 @@ class _Differing:
             known = best is not None and abs(theirs - mine) <= abs(best.ad - best.oracle)
             if not known and abs(theirs - mine) > RTOL * abs(mine):
                 best = Entry(
-                    int(row), col, theirs, mine, element_name(b, int(row), shape),
-                    element_name(a, col, width),
+                    int(row), col, theirs, mine, row_name=element_name(b, int(row), shape),
+                    col_name=element_name(a, col, width),
                 )  # fmt: skip
         if best is not None:
             return best
@@ -305,14 +305,14 @@ def _measured(
 ) -> PairResult:
     """The pair, with what an entry is off by."""
     error = abs(entry.ad - entry.oracle)
-    beside = entry.oracle if abs(entry.oracle) > FLOOR * scale else 0.0
-    relative = float(relative_error(error, beside, allowed, RTOL))
+    most = max(allowed, FLOOR * scale)
+    relative = relative_to(error, entry.oracle, most, RTOL)
     worst = pair.worst
     if worst is None or error > abs(worst.ad - worst.oracle):
-        worst = entry
+        worst = replace(entry, relative=relative, allowed=most)
     return replace(
         pair, worst=worst, max_abs_error=max(pair.max_abs_error, error),
-        max_rel_error=max(pair.max_rel_error, relative), off=max(pair.off, off),
+        max_rel_error=max(pair.max_rel_error, relative or 0.0), off=max(pair.off, off),
         scale=max(pair.scale, scale), tolerance=RTOL,
     )  # fmt: skip
 

@@ -278,7 +278,10 @@ def _perform(
         for observe in recording.observers:
             observe(kernel, shape)
     if recording.bystanders:
-        recording.reading([values[i] for i in plan.inputs if values[i] is not None])
+        reads, writes = (
+            [a for i in some if (a := values[i]) is not None] for some in (plan.inputs, plan.writes)
+        )
+        recording.reading(reads, written=writes)
     tape = recording.active.get() if record_tape else None
     if tape is None:
         if record_tape:

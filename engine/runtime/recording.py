@@ -107,10 +107,11 @@ class Bystander(Protocol):
     def filled(self, dest: array) -> None:
         """All elements are about to get one value."""
 
-    def reading(self, arrays: Sequence[array], host: bool) -> None:
+    def reading(self, arrays: Sequence[array], host: bool, written: Sequence[array] = ()) -> None:
         """Arrays are about to be read, on a tape or not.
 
-        host: they are lent to user code, which may write them instead.
+        host: they are lent to user code, which may write them instead. written: what the launch
+        that reads them writes.
         """
 
 
@@ -163,10 +164,10 @@ observers: list[Observer] = []
 bystanders: list[Bystander] = []
 
 
-def reading(arrays: Sequence[array], host: bool = False) -> None:
-    """Tells all bystanders that arrays are about to be read."""
+def reading(arrays: Sequence[array], host: bool = False, written: Sequence[array] = ()) -> None:
+    """Tells all bystanders that arrays are about to be read. written: by the launch that reads."""
     for b in bystanders:
-        b.reading(arrays, host)
+        b.reading(arrays, host, written)
 
 
 def end(recorder: Recorder, token: Token[Recorder | None] | None) -> None:

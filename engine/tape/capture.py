@@ -62,8 +62,11 @@ class Watcher(Protocol):
     def lent(self, a: array) -> None:
         """The host is about to read an array."""
 
-    def reading(self, arrays: Sequence[array], host: bool) -> None:
-        """Arrays are about to be read; by the host, which may write them too, or by a launch."""
+    def reading(self, arrays: Sequence[array], host: bool, written: Sequence[array] = ()) -> None:
+        """Arrays are about to be read; by the host, which may write them too, or by a launch.
+
+        written: what that launch writes.
+        """
 
     def launched(self, call: Call, site: Site | None) -> None:
         """A launch is about to run off any tape, though not on request."""

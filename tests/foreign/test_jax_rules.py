@@ -123,6 +123,7 @@ def test_what_is_asked_for(
     (launch,) = checked(tmp_path, text).launches
     assert [p.verdict for p in launch.pairs] == verdicts_of
     assert launch.by_hand is not None and launch.by_hand.missing == missing
+    assert launch.by_hand.zeros == (missing if "zeros" in none else ())
 
 
 def test_names_of_leaves(tmp_path: Path) -> None:

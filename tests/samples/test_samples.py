@@ -23,7 +23,7 @@ BROKEN = {
     "broken_wrong_gradient.py": ("G001", "error", "def adj_pseudo_huber("),
     "broken_nan_gradient.py": ("G002", "error", "out[i] = wp.sqrt(wp.dot(d, d))"),
     "broken_overwrite.py": ("G003", "error", "wp.launch(compute_forces,"),
-    "broken_missing_requires_grad.py": ("G004", "error", "wp.launch(miss,"),
+    "broken_missing_requires_grad.py": ("G004", "error", "wp.launch(fly,"),
     "broken_kink.py": ("G005", "note", "depth += wp.max(absorption[k], 0.0)"),
     "broken_inconclusive.py": ("G006", "warning", "def stir("),
     "broken_nondeterministic.py": ("G007", "warning", "def noisy_scores("),
@@ -36,7 +36,7 @@ BROKEN = {
     ),
     "broken_rounding.py": ("G011", "warning", "def path_difference("),
     "broken_unchecked.py": ("G012", "warning", "tape.record_func(room.backward,"),
-    "broken_stale_gradient.py": ("G013", "warning", "tape.backward(loss)"),
+    "broken_stale_gradient.py": ("G013", "error", "tape.backward(loss)"),
     "broken_unassigned_read.py": ("G014", "warning", "cost[i] = drag + 2.0 * time"),
 }
 # What the engine itself says of a sample, while plain Python runs it.
@@ -135,7 +135,7 @@ def test_what_is_no_error_passes_the_default_gate(name: str) -> None:
     [
         ("broken_wrong_gradient.py", "robust_loss", "d loss[0] / d residual["),
         ("broken_overwrite.py", "simulate", "overwritten by kernel `compute_forces` in launch 18"),
-        ("broken_missing_requires_grad.py", "miss", "it has no requires_grad"),
+        ("broken_missing_requires_grad.py", "fly", "it has no requires_grad"),
         ("broken_composition.py", "plume", "shares memory with another one"),
     ],
 )

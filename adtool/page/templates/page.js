@@ -85,12 +85,21 @@
   const tables = [];
   const table = (box) => {
     const key = box.dataset.run;
-    const { words, rows } = data(`${key}-rows`);
+    const { words, rows, folds } = data(`${key}-rows`);
+    // A row for all launches of a kernel, pair and verdict: the worst, and how many there are.
+    const folded = folds.map(([number, share, checked, directions]) => {
+      const r = [...rows[number]];
+      [r.share, r[CHECKED], r[DIRECTIONS]] = [share, checked, directions];
+      return r;
+    });
     const lower = words.map((w) => w.toLowerCase());
     const form = box.querySelector("form"), head = box.querySelector("thead tr");
     const body = box.querySelector("tbody"), matches = box.querySelector("output");
     const where = box.querySelector(".where");
-    const state = { column: -1, down: false, page: 0, rows: rows, size: PAGE };
+    const each = form.elements.each;
+    each.parentNode.hidden = !folded.length;
+    const base = () => each.checked || !folded.length ? rows : folded;
+    const state = { column: -1, down: false, page: 0, all: base(), rows: base(), size: PAGE };
     const rank = words.map((w) => RANK.indexOf(w));
 
     const detail = (r) => {
@@ -103,6 +112,7 @@
         item.append(make("dt", name), make("dd", value));
         list.append(item);
       };
+      if (r.share) add("The worst of them", `launch ${r[TAPE]}:${r[LAUNCH]}`);
       add("Kernel", words[r[KERNEL]]);
       add("Input", words[r[INPUT]]);
       add("Output", words[r[OUTPUT]]);
@@ -124,10 +134,10 @@
       const line = make("tr");
       const first = make("th");
       first.scope = "row";
-      const open = make("button", `${r[TAPE]}:${r[LAUNCH]}`, "open-row");
+      const open = make("button", r.share || `${r[TAPE]}:${r[LAUNCH]}`, "open-row");
       open.type = "button";
       open.setAttribute("aria-expanded", "false");
-      open.setAttribute("aria-label", `Launch ${r[TAPE]}:${r[LAUNCH]}, details`);
+      open.setAttribute("aria-label", `${r.share ? `${r.share} launches, worst` : "Launch"} ${r[TAPE]}:${r[LAUNCH]}, details`);
       open.addEventListener("click", () => {
         const isOpen = open.getAttribute("aria-expanded") === "true";
         open.setAttribute("aria-expanded", String(!isOpen));
@@ -166,8 +176,9 @@
         body.append(line);
       }
       const n = (v) => v.toLocaleString("en");
-      matches.textContent = state.rows.length === rows.length ? `${n(rows.length)} rows`
-        : `${n(state.rows.length)} of ${n(rows.length)} rows`;
+      const total = state.all.length, noun = total === 1 ? "row" : "rows";
+      matches.textContent = state.rows.length === total ? `${n(total)} ${noun}`
+        : `${n(state.rows.length)} of ${n(total)} ${noun}`;
       where.textContent = part.length ? `${n(begin + 1)}\u2013${n(begin + part.length)} of ${n(state.rows.length)}` : "";
       const at = { first: state.page > 0, previous: state.page > 0, next: state.page < pages - 1, last: state.page < pages - 1 };
       for (const b of all("[data-page]", box)) b.disabled = !at[b.dataset.page];
@@ -191,7 +202,9 @@
         const f = fits[i];
         return f[r[KERNEL]] || f[r[INPUT]] || f[r[OUTPUT]] || f[r[VERDICT]] || f[r[PLACE]] || f[r[CALL]] || f[r[REASON]];
       };
-      state.rows = rows.filter((r) => (!verdict || words[r[VERDICT]] === verdict) && sought.every((_, i) => has(r, i)));
+      // One launch is sought among all.
+      state.all = launch.some(Boolean) ? rows : base();
+      state.rows = state.all.filter((r) => (!verdict || words[r[VERDICT]] === verdict) && sought.every((_, i) => has(r, i)));
       if (state.column >= 0) {
         const of = value(COLUMNS[state.column]), sign = state.down ? -1 : 1;
         state.rows.sort((a, b) => {
@@ -240,6 +253,7 @@
       waiting = setTimeout(choose, rows.length > 2000 ? 120 : 0);
     });
     form.elements.verdict.addEventListener("change", choose);
+    each.addEventListener("change", choose);
     form.addEventListener("submit", (e) => { e.preventDefault(); choose(); });
     for (const b of all("[data-page]", box)) {
       b.addEventListener("click", () => {

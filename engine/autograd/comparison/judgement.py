@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.autograd.comparison.tolerance import relative_error
+from engine.autograd.comparison.tolerance import relative_to
 from engine.autograd.results import Entry, PairResult, Verdict
 from engine.classes import dataclass
 
@@ -103,13 +103,13 @@ class Comparison:
         error = abs(ad - ref)
         excess = error / allowed if np.isfinite(error) else np.inf
         max_abs, max_rel = self.max_abs, self.max_rel
+        relative = relative_to(float(error), float(ref), allowed, self.tolerance, size)
         if np.isfinite(error):
-            max_abs = max(max_abs, error)
-            beside = max(abs(ref), size) if abs(ref) > allowed else 0.0
-            max_rel = max(max_rel, float(relative_error(error, beside, allowed, self.tolerance)))
+            max_abs, max_rel = max(max_abs, error), max(max_rel, relative or 0.0)
         worst, most = self.worst, self.excess
         if excess > most:
-            worst, most = Entry(row, col, float(ad), float(ref)), float(excess)
+            worst = Entry(row, col, float(ad), float(ref), relative, float(allowed))
+            most = float(excess)
         return replace(self, max_abs=max_abs, max_rel=max_rel, worst=worst, excess=most)
 
     def bounded(self, max_abs: float, max_rel: float) -> Comparison:

@@ -130,6 +130,19 @@ def relative_error(
     return out
 
 
+def relative_to(
+    error: float, reference: float, allowed: float, rtol: float | None, size: float = 0.0
+) -> float | None:
+    """One error relative to its reference; None where that is zero as far as can be told.
+
+    That is: where it is no larger than the error that is allowed there. size: of the parts of a
+    sum, which the error is relative to if they are larger than the sum.
+    """
+    if not abs(reference) > allowed or not math.isfinite(error):
+        return None
+    return float(relative_error(error, max(abs(reference), size), allowed, rtol))
+
+
 def largest(x: Array) -> float:
     """The largest finite magnitude, 0 if there is none."""
     finite = np.abs(x[np.isfinite(x)])

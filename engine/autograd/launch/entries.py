@@ -233,6 +233,8 @@ def judged_again(
         return c
     # The directions saw something that the sampled entries do not account for.
     c = c.bounded(before.max_abs, before.max_rel)
+    if c.worst is None or before.excess > c.excess:  # that direction is what is to be shown
+        c = replace(c, worst=before.worst, excess=before.excess)
     if only_by_size(displaced, d):
         return c.judged(UNEQUAL)
     near_by = differs_near_by(displaced, d, launch.rng)

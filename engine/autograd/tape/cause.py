@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def cause_of(evaluation: TapeEvaluation, v: Direction, position: int) -> Cause:
         return _cause("no backward", operation)
     deaf = _deaf(evaluation, v, operation, position)
     if deaf:
-        return _cause("no gradient", operation, deaf)
+        return _first_of_chain(evaluation, v, operation, position, deaf)
     changed = _overwritten(evaluation, v, operation, position)
     if changed:
         name, other = changed
@@ -144,12 +145,67 @@ def _deaf(
     evaluation.begin(v)
     for s in evaluation.replay.operations[:position]:
         s.tangent()
-    reads = {i for i in operation.plan.inputs if i in operation.parts}
-    for i in sorted(reads):
-        part = operation.parts[i]
-        if part.float and not part.wants and np.any(operation.tangents[i]):
-            return str(operation.plan.params[i].name)
-    return ""
+    return next(iter(_moving_deaf(operation)), "")
+
+
+def _moving_deaf(operation: ReplayedLaunch) -> tuple[str, ...]:
+    """All of these, by the tangents as they are now."""
+    reads = sorted({i for i in operation.plan.inputs if i in operation.parts})
+    parts = ((i, operation.parts[i]) for i in reads)
+    deaf = (i for i, p in parts if p.float and not p.wants and np.any(operation.tangents[i]))
+    return tuple(str(operation.plan.params[i].name) for i in deaf)
+
+
+def _first_of_chain(
+    evaluation: TapeEvaluation, v: Direction, operation: ReplayedLaunch, position: int, deaf: str
+) -> Cause:
+    """The first array of a chain that no gradient flows to, each computed from the one before.
+
+    Where only the last of them had a gradient, it would end at the one before.
+    """
+    operations, spans = evaluation.replay.operations, evaluation.memories.spans
+    chain: list[tuple[ReplayedLaunch, tuple[str, ...]]] = [(operation, (deaf,))]
+    seen: dict[int, tuple[str, ...]] = {}
+    silent = []
+    evaluation.begin(v)
+    for k, s in enumerate(operations):
+        if isinstance(s, ReplayedLaunch) and (names := _moving_deaf(s)):
+            seen[k] = names
+        s.tangent()
+        if k in seen or _moves_deaf(evaluation, s):
+            silent.append(s.launch)
+    part = _part(operation, deaf)
+    for k in reversed(range(position)):
+        s = operations[k]
+        made = Region(spans)
+        for p in s.writes:
+            made.add(p)
+        if not made.meets(part):
+            continue
+        if k not in seen or not isinstance(s, ReplayedLaunch):
+            break
+        chain.append((s, seen[k]))
+        part = _part(s, seen[k][0])
+    chain.reverse()
+    found = _cause("no gradient", chain[0][0], chain[0][1][0])
+    further = dict.fromkeys(
+        (name, _variable(o, name), o.record.site) for o, names in chain for name in names
+    )
+    further.pop((found.argument, found.variable, found.site), None)
+    return replace(found, further=tuple(further), silent=tuple(silent))
+
+
+def _moves_deaf(evaluation: TapeEvaluation, operation: Operation) -> bool:
+    """Whether something that it wrote moves with the leaves, and no gradient flows to it."""
+    tangents = evaluation.memories.tangents
+    return operation.launch >= 0 and any(
+        p.float and not p.wants and bool(np.any(tangents.view(p))) for p in operation.writes
+    )
+
+
+def _part(operation: ReplayedLaunch, argument: str) -> Placement:
+    params = operation.plan.params
+    return next(p for i, p in operation.parts.items() if params[i].name == argument)
 
 
 def _overwritten(

@@ -286,14 +286,14 @@ def _parts(run: Pass, s: _Suspect) -> Iterator[Part]:
     if s.kind != "passed on":
         grad = s.a.existing_grad
         if grad is not None:
-            for (_, g), some in zip(_leaves(s.a, grad), s.some, strict=True):
-                yield Part(g, some)
+            for (x, g), some in zip(_leaves(s.a, grad), s.some, strict=True):
+                yield Part(g, some, x)
         return
     for a in _upstream(run, s.a):
         grad = a.existing_grad
         if grad is not None:
-            for _, g in _leaves(a, grad):
-                yield Part(g, _not_zero(g))
+            for x, g in _leaves(a, grad):
+                yield Part(g, _not_zero(g), x)
 
 
 def _upstream(run: Pass, a: array) -> list[array]:
@@ -361,5 +361,7 @@ def merged(facts: Sequence[Stale]) -> list[Stale]:
     for f in facts:
         key = (f.kind, f.array, f.site, f.earlier, f.by, f.text)
         known = out.get(key)
-        out[key] = f if known is None else replace(known, passes=known.passes + f.passes)
+        out[key] = f if known is None else replace(
+            known, passes=known.passes + f.passes, used=known.used or f.used
+        )  # fmt: skip
     return list(out.values())

@@ -6,6 +6,10 @@ clears its own gradients, and leaves alone what the other's backward passes add 
 Numbers count as long as they are what the pass left, to the bit: whoever overwrites them needs not
 be watched. The host may read or write what it was lent: which of the two it did is seen at the next
 thing that happens.
+
+A mixture that was read is watched further, up to the next backward pass: a program *uses* it where
+one launch reads it and writes the array whose gradient it is, as steps of optimizers do, or where
+that array has changed along it (`steps`).
 """
 
 from __future__ import annotations
@@ -18,23 +22,29 @@ import numpy as np
 
 from engine.autograd.facts import Stale
 from engine.autograd.watch.places import geometry, meeting
+from engine.autograd.watch.steps import along
 from engine.classes import dataclass
 from engine.runtime.array import array
+from engine.runtime.base import may_meet
 from engine.runtime.storage import Storage
 from engine.tape.capture import CapturedTape, Pass
 from engine.tape.outline import Outline, outline
-from engine.tape.restoration import NumpyArray, raw
+from engine.tape.restoration import NumpyArray, present, raw
 
 
 class Part:
     """Numbers of a gradient that are a mixture. Keeps the gradient's memory alive while it is lent.
 
-    where: which of them still are, as booleans in its shape, components last.
+    where: which of them still are, as booleans in its shape, components last. owner: the array
+    whose gradient it is.
     """
 
-    __slots__ = ("_held", "_lent", "_memory", "place", "where")
+    __slots__ = ("_all", "_held", "_lent", "_memory", "_owner", "_start", "place", "where")
 
-    def __init__(self, grad: array, where: NumpyArray) -> None:
+    def __init__(self, grad: array, where: NumpyArray, owner: array) -> None:
+        self._owner = ref(owner)
+        self._start = present(owner).copy()
+        self._all = where
         self._memory: ref[Storage] = ref(grad.storage)
         self._lent: tuple[Storage, NumpyArray] | None = None
         self.place: Outline = outline(grad)
@@ -46,6 +56,23 @@ class Part:
         """Whether user code may read and write the memory unseen."""
         memory = self._memory()
         return memory is not None and memory.exposed
+
+    def belongs(self, arrays: Sequence[array]) -> bool:
+        """Whether the array whose gradient it is may be among these."""
+        owner = self._owner()
+        return owner is not None and any(may_meet(owner, a) for a in arrays)
+
+    def overlaps(self, memory: Storage, lo: int, hi: int) -> bool:
+        """Whether some of it lies there."""
+        return self._memory() is memory and lo < self.place.hi and self.place.lo < hi
+
+    def stepped(self) -> bool:
+        """Whether the array has changed along the gradient that this was when it was made."""
+        owner = self._owner()
+        if owner is None:
+            return False
+        moved = present(owner).astype(np.float64) - self._start.astype(np.float64)
+        return along(moved[self._all], self._held[self._all].astype(np.float64), self.look)
 
     def look(self) -> bool:
         """Drops what is no longer there. Whether anything is."""
@@ -90,7 +117,8 @@ class Part:
         memory, key = self._memory(), geometry(self.place)
         if memory is None or memory is not other._memory() or key != geometry(other.place):
             return False
-        self.where = self.where | other.where
+        self.where, self._all = self.where | other.where, self._all | other._all
+        self._start, self._owner = other._start, other._owner
         return True
 
     def replaced(self, arrays: Sequence[array]) -> None:
@@ -119,6 +147,10 @@ class Mixture:
         """Whether somebody who can read it unseen must have: the array was moved by something."""
         return any(p.exposed and p.look() for p in self.parts) and self.moved()
 
+    def used(self) -> Mixture:
+        """The same, to be added to what was said of it: the program has used it."""
+        return replace(self, fact=replace(self.fact, passes=0, used=True))
+
     def settle(self) -> bool:
         """Whether the host has read some of what it was lent."""
         return True in [p.settle() for p in self.parts]
@@ -139,11 +171,12 @@ class Unread:
     def __init__(self) -> None:
         self._mixtures: list[Mixture] = []
         self._lent: list[Mixture] = []
+        self._read: list[Mixture] = []  # since the last pass, and were not seen to be used
 
     @property
     def empty(self) -> bool:
         """Whether there is none, so that nothing needs to be told."""
-        return not (self._mixtures or self._lent)
+        return not (self._mixtures or self._lent or self._read)
 
     def add(self, mixture: Mixture) -> None:
         """A pass made a mixture. Those that repeat themselves are one, which counts them."""
@@ -152,9 +185,22 @@ class Unread:
                 return
         self._mixtures.append(mixture)
 
-    def reading(self, arrays: Sequence[array], host: bool) -> Iterator[Mixture]:
-        """Arrays are about to be read; by host code, which may write them as well."""
+    def reading(
+        self, arrays: Sequence[array], host: bool, written: Sequence[array] = ()
+    ) -> Iterator[Mixture]:
+        """Arrays are about to be read; by host code, which may write them as well.
+
+        written: what the launch that reads them writes.
+        """
         yield from self.settle()
+        yield from self._reading(arrays, host)
+        if written and self._read:
+            yield from self._used(
+                m for m in self._read
+                if any(p.belongs(written) and p.meets(arrays) for p in m.parts)
+            )  # fmt: skip
+
+    def _reading(self, arrays: Sequence[array], host: bool) -> Iterator[Mixture]:
         for m in list(self._mixtures):
             if not any(p.meets(arrays) for p in m.parts):
                 continue
@@ -171,9 +217,18 @@ class Unread:
             lent, self._lent = self._lent, []
             yield from self._told([m for m in lent if m.settle()])
 
+    def writing(self, memory: Storage, lo: int, hi: int) -> Iterator[Mixture]:
+        """Some bytes are about to change: the gradient may be cleared after it was used."""
+        yield from self.settle()
+        yield from self._used(
+            m for m in self._read
+            if any(p.overlaps(memory, lo, hi) and p.stepped() for p in m.parts)
+        )  # fmt: skip
+
     def began(self, run: Pass) -> Iterator[Mixture]:
         """A backward pass is about to set its seeds."""
         yield from self.closed()
+        self._read.clear()
         grads = [g for a, _ in run.seeds if (g := a.existing_grad) is not None]
         for m in self._mixtures:
             for p in m.parts:
@@ -191,11 +246,18 @@ class Unread:
         """Nothing more will happen. What is still there was not read as far as anybody knows."""
         yield from self.settle()
         yield from self._told([m for m in self._mixtures if m.used_unseen()])
+        yield from self._used(m for m in self._read if any(p.stepped() for p in m.parts))
 
     def _told(self, found: Iterable[Mixture]) -> Iterator[Mixture]:
         for m in found:
             self._mixtures = [x for x in self._mixtures if x is not m]
+            self._read.append(m)
             yield m
+
+    def _used(self, found: Iterable[Mixture]) -> Iterator[Mixture]:
+        for m in list(found):
+            self._read = [x for x in self._read if x is not m]
+            yield m.used()
 
 
 def _contents(memory: Storage, o: Outline) -> NumpyArray:

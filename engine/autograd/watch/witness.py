@@ -88,7 +88,7 @@ class Witness:
         return any(f is not followed and f.paths is not None for f in self._not_run)
 
     @alone
-    def reading(self, arrays: Sequence[array], host: bool) -> None:
+    def reading(self, arrays: Sequence[array], host: bool, written: Sequence[array] = ()) -> None:
         running = self._passes.get(get_ident())
         if running is not None:
             running.reading.looked_at(arrays, self._writes)
@@ -96,7 +96,7 @@ class Witness:
             for a in arrays:
                 self._chained.looked_at(a)
             if not self._accumulated.unread.empty:
-                self._stale(self._accumulated.unread.reading(arrays, host))
+                self._stale(self._accumulated.unread.reading(arrays, host, written))
 
     def _stale(self, mixtures: Iterable[Mixture]) -> None:
         """Notes mixtures that somebody has read."""
@@ -231,7 +231,7 @@ class Witness:
     def wrote(self, memory: Storage, lo: int, hi: int) -> None:
         if not self._busy:
             if not self._accumulated.unread.empty:
-                self._stale(self._accumulated.unread.settle())
+                self._stale(self._accumulated.unread.writing(memory, lo, hi))
             self._writes.note(memory, lo, hi)
 
     @alone

@@ -47,7 +47,9 @@ def pair() -> Make:
             "checked": 0 if verdict == "skipped" else 64,
             "max_abs_error": 0.5 if wrong else 1.25e-9,
             "max_rel_error": 0.25 if wrong else 1.5e-8,
-            "worst": Entry(3, 2, -1.5, -2.0) if wrong else Entry(0, 0, 0.12345678, 0.12345679),
+            "worst": Entry(3, 2, -1.5, -2.0, 0.25, 2e-5)
+            if wrong
+            else (Entry(0, 0, 0.12345678, 0.12345679, 8.1e-8, 1.2e-6)),
         }
         return PairResult(**(values | given))
 

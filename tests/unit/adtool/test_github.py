@@ -93,7 +93,7 @@ def test_markdown() -> None:
     assert "Gate: error. It is not passed." in text
     assert "| error | G001 wrong-gradient | `/w/springs.py:3` | it is `wrong` |" in lines
     assert "```python\n3      𝑦[i] = x[i]\n```" in text and "**help**: mend it" in lines
-    assert "| 0 | `springs` | `x` | `y` | 9 | 0.5 | 0.5 | 1 | 1 | fail |" in lines
+    assert "| 0 | `springs` | `x` | `y` | 9 | 0.5 | 0.5 | 1.5 | 1 | fail |" in lines
     assert "- tape 0 as a whole, end to end: pass, relative error 1e-09" in lines
 
 

@@ -27,12 +27,12 @@ PAIR = {
     "directional", "reason", "digits_lost", "scale", "off", "forward_error", "by_whole",
     "tolerance",
 }  # fmt: skip
-WORST = {"row", "col", "ad", "oracle", "row_name", "col_name"}
+WORST = {"row", "col", "ad", "oracle", "row_name", "col_name", "rel_error", "allowed"}
 WHOLE = {"tape", "verdict", "rel_error", "reason", "rounding", "tolerance"}
 FINDING = {
     "code", "name", "severity", "message", "help", "kernel", "tape", "launch", "file", "line",
     "column", "end_line", "end_column", "count", "notes", "suppressed", "suppressed_by",
-    "arrays", "near", "fingerprint", "source", "fix",
+    "arrays", "near", "fingerprint", "source", "fix", "follows", "idle",
 }  # fmt: skip
 FAILURE = {"kind", "message", "help", "detail", "problems"}
 

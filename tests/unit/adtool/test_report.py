@@ -18,7 +18,7 @@ CONTRACT = {
     "schema", "tool", "script", "device", "ok", "exit_code", "launches", "end_to_end", "findings",
 }  # fmt: skip
 LAUNCH = {"tape", "index", "kernel", "file", "line", "dim", "pairs"}
-WORST = {"row", "col", "ad", "oracle", "row_name", "col_name"}
+WORST = {"row", "col", "ad", "oracle", "row_name", "col_name", "rel_error", "allowed"}
 PAIR = {"input", "output", "verdict", "checked", "max_abs_error", "max_rel_error", "worst"}
 FINDING = {
     "code", "name", "severity", "message", "help", "kernel", "tape", "launch", "file", "line",

@@ -46,6 +46,30 @@ def test_a_comparison_is_a_value() -> None:
         begun.verdict = "pass"  # type: ignore[misc]
 
 
+def test_the_worst_entry_has_errors_of_its_own() -> None:
+    found = Comparison(tolerance=1e-5).measured(9.0, 10.0, 0.1).measured(1.0, 4.0, 0.01, 2, 3)
+    worst = found.worst
+    assert worst is not None and (worst.row, worst.ad, worst.oracle) == (2, 1.0, 4.0)
+    assert (worst.relative, worst.allowed) == (0.75, 0.01)
+    assert (found.max_abs, found.max_rel) == (3.0, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("ad", "reference", "allowed"), [(0.0, -9.25e-12, 1e-8), (1.0, 0.0, 1e-8), (3.0, 1.0, 1.0)]
+)
+def test_no_error_is_relative_to_what_may_be_zero(
+    ad: float, reference: float, allowed: float
+) -> None:
+    found = Comparison().measured(ad, reference, allowed)
+    assert found.worst is not None and found.worst.relative is None
+    assert found.max_rel == 0.0 and found.max_abs == abs(ad - reference)
+
+
+def test_the_error_of_a_direction_is_relative_to_its_parts() -> None:
+    found = Comparison().measured(1.0, 2.0, 0.1, size=8.0)
+    assert found.worst is not None and found.worst.relative == 0.125 == found.max_rel
+
+
 @pytest.mark.parametrize("verdict", ["fail", "inconclusive", "kink"])
 def test_a_closer_look_forgets_what_it_is_about(verdict) -> None:
     before = Comparison(checked=3).measured(1.0, 2.0, 0.1, 4, 5).judged(Judgement(verdict, "why"))

@@ -167,6 +167,36 @@ def test_a_missing_requires_grad_is_named() -> None:
     assert (cause.kind, cause.kernel, cause.argument) == ("no gradient", "times", "x")
 
 
+def test_the_first_of_a_chain_is_named_with_the_others() -> None:
+    x, aside, loss = ramp(), zeros(grad=False), zeros(1)
+    a, b, c = zeros(grad=False), zeros(grad=False), zeros(grad=False)
+    with wp.Tape() as tape:
+        wp.launch(square, N, [x], [a])
+        wp.launch(square, N, [a], [b])
+        wp.launch(square, N, [x], [aside])  # is no part of it: the loss does not depend on it
+        wp.launch(times, N, [b, a], [c])
+        wp.launch(total, N, [c], [loss])
+    cause = whole(tape).cause
+    assert cause is not None
+    assert (cause.kind, cause.kernel, cause.launch, cause.variable) == (
+        "no gradient", "square", 1, "a",
+    )  # fmt: skip
+    assert [name for _, name, _ in cause.further] == ["b", "a", "c"]
+    assert cause.silent == (0, 1, 2, 3, 4)
+
+
+def test_a_chain_begins_behind_what_has_a_gradient() -> None:
+    x, a, b, c, loss = ramp(), zeros(grad=False), zeros(), zeros(grad=False), zeros(1)
+    with wp.Tape() as tape:
+        wp.launch(square, N, [x], [b])
+        wp.launch(square, N, [b], [c])
+        wp.launch(times, N, [c, a], [a])
+        wp.launch(total, N, [c], [loss])
+    cause = whole(tape).cause
+    assert cause is not None and (cause.kernel, cause.variable) == ("total", "c")
+    assert cause.further == () and 0 not in cause.silent
+
+
 def test_constants_without_a_gradient_are_no_alarm() -> None:
     x, w, y, loss = ramp(), ramp(grad=False), zeros(), zeros(1)
     with wp.Tape() as tape:
