@@ -1,4 +1,4 @@
-"""The file that a run is kept in, for `.adtool/last`. Light: made before the engine is there."""
+"""The file for `.adtool/last`, made before a run is checked, and before the engine is there."""
 
 from __future__ import annotations
 

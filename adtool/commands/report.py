@@ -88,9 +88,7 @@ def _out(html: Path | None) -> Path:
 
     if html is None:
         raise ToolError("no file to write the page to", "name one: --html report.html")
-    if html.suffix.lower() not in (".html", ".htm"):
-        raise ToolError(f"cannot write a page to `{html}`", "name a .html file")
-    require_place(html)
+    require_place(html, ("html", "htm"), ("jinja2", "pygments", "graphviz"))
     return html
 
 

@@ -80,7 +80,7 @@ def render_html(data: PageData) -> str:
     text: str = template.render(
         data=data, runs=parts, several=len(parts) > 1, style=_Safe(style), script=_Safe(script),
         style_hash=_hash(style), script_hash=_hash(script), failed=len(failed),
-        verdict="failed" if failed else parts[0].summary.verdict if parts else "seen",
+        verdict="failed" if failed else parts[0].summary.verdict,
     )  # fmt: skip
     return text.encode("utf-8", "replace").decode("utf-8")
 
@@ -146,14 +146,14 @@ def _hash(text: str) -> str:
 
 
 def _part(key: str, run: PageRun, before: int) -> RunPart:
-    found = [f for f in run.findings if not f.suppressed]
-    found += [f for f in run.findings if f.suppressed]
+    found = [f for f in run.report.findings if not f.suppressed]
+    found += [f for f in run.report.findings if f.suppressed]
     shown = tuple(
         FindingPart(before + k, f, _place(f), snippet(f, run.local))
         for k, f in enumerate(found[:_FINDINGS], 1)
     )
     problems: tuple[tuple[Problem, str, tuple[Line, ...]], ...] = ()
-    if run.report is not None and run.report.error is not None:
+    if run.report.error is not None:
         problems = tuple(
             (p, _place(p), snippet(p, run.local)) for p in run.report.error.problems[:_FINDINGS]
         )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from adtool.page.data import PageRun
 from adtool.page.words import many
-from adtool.report import Report, at_gate
+from adtool.report import at_gate
 from engine.classes import dataclass
 
 _ORDER = ("fail", "nan", "inconclusive", "nondeterministic", "rounding", "kink", "skipped", "pass")
@@ -32,7 +32,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """verdict: `passed`, `failed`, `not checked` or `seen`; why: in a sentence."""
+    """verdict: `passed`, `failed` or `not checked`; why: in a sentence."""
 
     verdict: str
     why: str
@@ -51,24 +51,7 @@ class Left:
 
 def summary(run: PageRun) -> Summary:
     """The summary of a run."""
-    if run.report is not None:
-        return _of_report(run.report)
-    kept = run.traces.tapes if run.traces is not None else ()
-    recorded = 0 if run.traces is None else run.traces.recorded
-    launches = sum(o.launch >= 0 for t in kept for o in t.listing.operations)
-    found = [f for f in run.findings if not f.suppressed]
-    counts = (
-        *_findings(found),
-        Count("tapes", f"{recorded:,}"), Count("launches", f"{launches:,}"),
-    )  # fmt: skip
-    why = "The last run: its findings and tapes. No gate was kept with it."
-    if not run.checked:
-        why = "The last run recorded tapes and checked no gradient."
-    return Summary("failed" if any(f.severity == "error" for f in found) else "seen", why,
-                   counts, ())  # fmt: skip
-
-
-def _of_report(r: Report) -> Summary:
+    r = run.report
     open_ = [f for f in r.findings if not f.suppressed]
     hidden = len(r.findings) - len(open_)
     levels = {"error": "error", "warning": "warning or error", "note": "note, warning or error"}
@@ -106,8 +89,6 @@ def _findings(found: Sequence[object]) -> tuple[Count, ...]:
 def left_out(run: PageRun) -> tuple[Left, ...]:
     """What was not checked, with reasons: of the page, of tapes, of launches and pairs."""
     out = [Left(m.what, m.why + (f"; {m.way}" if m.way else ""), "") for m in run.missing]
-    if run.report is None:
-        return tuple(out)
     groups: dict[tuple[str, str], list[str]] = {}
     for e in run.report.end_to_end:
         if e.verdict in ("skipped", "inconclusive"):

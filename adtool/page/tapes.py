@@ -9,7 +9,7 @@ from typing import Any
 from adtool.course import Course, Turn, course
 from adtool.exits import ToolError
 from adtool.health import Health, health
-from adtool.last import Last, LaunchVerdict
+from adtool.last import seen
 from adtool.memory import in_words
 from adtool.page import charts, drawing, svg
 from adtool.page.data import PageRun
@@ -19,7 +19,6 @@ from engine.autograd import Cluster, Graph, GraphOptions, OperationNode, TapeTra
 from engine.classes import dataclass
 
 TAPES = 8  # of a run that are shown; those where something is wrong first
-_BAD = ("fail", "nan", "inconclusive", "nondeterministic", "rounding")
 _KERNELS = charts.COLOURS - 1
 
 
@@ -58,36 +57,24 @@ def tape_parts(run: PageRun) -> tuple[TapePart, ...]:
     """The tapes to show, in their order."""
     if run.traces is None:
         return ()
-    last = Last(run.script, run.checked, run.findings, _verdicts(run), run.traces)
+    last = seen(run.script, run.traces, run.report)
     found = [(t, health(last, t)) for t in run.traces.tapes if t.operations]
     order = sorted(range(len(found)), key=lambda k: (found[k][1].first is None, k))[:TAPES]
     return tuple(_part(*found[k]) for k in sorted(order))
 
 
-def _verdicts(run: PageRun) -> tuple[LaunchVerdict, ...]:
-    if run.report is None:
-        return run.verdicts
-    out = []
-    for x in run.report.launches:
-        found = {p.verdict for p in x.pairs}
-        verdict = next((v for v in _BAD if v in found), "")
-        if verdict:
-            out.append(LaunchVerdict(x.tape, x.index, verdict))
-    return tuple(out)
-
-
-def _part(trace: TapeTrace, seen: Health) -> TapePart:
+def _part(trace: TapeTrace, known: Health) -> TapePart:
     x = trace.listing
-    options = GraphOptions(operations=seen.operations, arrays=seen.arrays, focus=seen.first)
+    options = GraphOptions(operations=known.operations, arrays=known.arrays, focus=known.first)
     picture = graph(x, options)
     text, width, height, said = _drawn(picture)
     along = course(trace)
     norms, legend = _norms(along)
     title = f"{many(x.records, 'operation')}, {many(len(x.arrays), 'array')}"
-    if seen.first is not None:
-        title += f"; {seen.why}"
+    if known.first is not None:
+        title += f"; {known.why}"
     return TapePart(
-        trace.tape, title, seen.first is not None, text, width, height, (*picture.notes, *said),
+        trace.tape, title, known.first is not None, text, width, height, (*picture.notes, *said),
         norms, legend, _turns(along), _bytes(trace), _memory(trace), _data(trace, along, picture),
     )  # fmt: skip
 

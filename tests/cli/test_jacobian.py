@@ -136,7 +136,7 @@ def test_entries_that_are_not_finite(adtool) -> None:
         (["--kernel", "scale", "--input", "q"], "--> script.py:35:5", "wp.launch(scale"),
         (["--kernel", "scale", "--launch", "0:1"], "launch 0:1 is none of kernel", "0:0, 1:1"),
         (["--kernel", "scale", "--launch", "one"], "is no TAPE:LAUNCH", "write 0:3"),
-        (["--kernel", "scale", "--plot", "a.gif"], "cannot plot to `a.gif`", ".svg"),
+        (["--kernel", "scale", "--plot", "a.gif"], "`a.gif` cannot be written: its name", ".svg"),
         (["--kernel", "scale", "--plot", "no/a.png"], "there is no folder `no`", ""),
         ([], "Missing option '--kernel'", ""),
     ],

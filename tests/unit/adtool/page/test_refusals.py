@@ -16,7 +16,7 @@ pytest.importorskip("jinja2", reason="the page needs the extra `report`")
     ("words", "said"),
     [
         (["script.py"], "no file to write the page to"),
-        (["script.py", "--html", "page.txt"], "cannot write a page"),
+        (["script.py", "--html", "page.txt"], "`page.txt` cannot be written: its name"),
         (["script.py", "--html", "no/page.html"], "there is no folder `no`"),
         (["no.json", "--html", "page.html"], "cannot be read"),
         (["bad.json", "--html", "page.html"], "is no report of adtool"),
