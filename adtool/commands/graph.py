@@ -157,7 +157,7 @@ def graph(
             checks = CheckOptions(device=device, memory=memory, alias=alias)
             last = captured(target, checks, timeout, not no_check, plain)
     from adtool.figures.graphs import drawn
-    from engine.autograd import GraphOptions, dot
+    from engine.autograd import GraphOptions
     from engine.autograd import graph as picture
 
     trace, health = _chosen(last, tape)
@@ -169,7 +169,11 @@ def graph(
     lines = []
     if not no_health:
         options = replace(
-            options, operations=health.operations, arrays=health.arrays, focus=health.first
+            options,
+            operations=health.operations,
+            arrays=health.arrays,
+            focus=health.first,
+            first=health.place,
         )
     if last.unchecked:
         lines.append(f"{last.unchecked}: colours show the norms of the backward pass alone; "
@@ -189,7 +193,7 @@ def graph(
     found = picture(trace.listing, options)
     if last.unchecked and not no_health:
         found = replace(found, notes=(*found.notes, last.unchecked))
-    data = drawn(dot(found), kind)
+    data = drawn(found, kind)
     if health.first is not None:
         of = "" if health.array is None else f"array {_array(trace, health.array)}, first used by "
         lines.append(f"first failure: {of}{_operation(trace, health.first)}: {health.why}")
