@@ -37,6 +37,11 @@ class Health:
     array: int | None = None
     homeless: tuple[Finding, ...] = ()
 
+    @property
+    def place(self) -> tuple[int | None, int | None]:
+        """Where it goes wrong first: an operation, or an array that a finding names."""
+        return (self.first, None) if self.array is None else (None, self.array)
+
 
 def health(last: Last, trace: TapeTrace) -> Health:
     """The health of one tape of a run."""

@@ -1,4 +1,4 @@
-"""Opens the file that a run is kept in for `.adtool/last`, before the engine is loaded."""
+"""Opens the file that a checked run is kept in for `.adtool/last`, before the engine is loaded."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""`.adtool/last`: the capture of the last run in a folder (docs/captures.md).
+"""`.adtool/last`: the capture of the last checked run in a folder (docs/captures.md).
 
 It is what `adtool graph` and `adtool report` draw from; programs that are not too long can be
-checked again from it.
+checked again from it. Only a run whose gradients were checked is kept, so no other command can
+replace what a check found.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from adtool.session import Session
     from adtool.traces import Traces
 
-_AGAIN = "run `adtool check SCRIPT` in this folder, or name a script: adtool graph SCRIPT"
+_AGAIN = "run `adtool check SCRIPT` in this folder, or name the script in this command"
 _OWN = (
     f"delete `{FOLDER}` and run `adtool check SCRIPT`; or, if you know whose it is, name the "
     f"capture: adtool graph {FOLDER}/{NAME}"
@@ -45,14 +46,20 @@ class LaunchVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """A run. checked: whether gradients were checked. script: as it was named."""
+    """A run. script: as it was named. report: of its check; None where nothing was checked."""
 
     script: str
-    checked: bool
     findings: tuple[Finding, ...]
     verdicts: tuple[LaunchVerdict, ...]
     traces: Traces
     report: Report | None = None
+
+    @property
+    def unchecked(self) -> str:
+        """Why its gradients were not checked, or not to the end; empty where they were."""
+        if self.report is None:
+            return "no gradient was checked"
+        return "" if self.report.error is None else self.report.error.message
 
 
 _WORST = ("fail", "nan", "inconclusive", "nondeterministic", "rounding")
@@ -62,13 +69,23 @@ def last_of(session: Session, report: Report | None) -> Last | None:
     """What a session captured; None where it captured nothing. report: of its check."""
     if not session.traces:
         return None
-    found = (() if report is None else report.findings, _verdicts(report))
-    return Last(session.target.name, report is not None, *found, _traces(session.traces), report)
+    return seen(session.target.name, _traces(session.traces), report)
 
 
-def remember(session: Session, report: Report | None, keep: Keep | None) -> None:
-    """Makes what was kept of a session the last run. Where that cannot be, nothing is written."""
+def seen(script: str, traces: Traces, report: Report | None) -> Last:
+    """A run as it is drawn. report: of its check, if there was one."""
+    findings = () if report is None else report.findings
+    return Last(script, findings, _verdicts(report), traces, report)
+
+
+def remember(session: Session, report: Report, keep: Keep | None) -> None:
+    """Makes a session the last run, where that can be written. report: of its check.
+
+    A check that came to nothing leaves the run before it.
+    """
     if not session.traces or keep is None or not os.path.exists(keep.path):
+        return
+    if report.error is not None and not report.launches:
         return
     with suppress(OSError, ValueError):
         capture(session, report, Path(keep.path))
@@ -115,11 +132,7 @@ def read(path: Path | None = None) -> Last:
             run = Run(reader)
             run.tell_sources()
             traces, report = run.traces(), run.report()
-            last = Last(
-                run.head.script, report is not None,
-                () if report is None else report.findings, _verdicts(report),
-                traces or Traces((), 0), report,
-            )  # fmt: skip
+            last = seen(run.head.script, traces or Traces((), 0), report)
     except ToolError as error:
         help = _AGAIN if given is None and error.help != _OWN else error.help
         raise ToolError(error.message, help, error.kind) from None
@@ -142,7 +155,9 @@ def _require_last(path: Path) -> None:
     except OSError:
         pass  # there is none
     if not there:
-        raise ToolError(f"no run to draw: there is no `{path}` in this folder", _AGAIN)
+        raise ToolError(
+            f"no run to draw: nothing was checked in this folder, which has no `{path}`", _AGAIN
+        )
 
 
 def _own(path: str, flags: int) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from adtool import temporary
@@ -14,13 +15,15 @@ from adtool.exits import ToolError, unreadable
 from adtool.render.formats import HEAD, is_report
 from engine.reading import UnreadableKind, head
 
+PLOTS = ("png", "svg", "pdf")  # the kinds of files that plots are written to
+PLOTTING = ("matplotlib",)  # the packages that do it
 _SOURCES = (".py", ".pyi", ".pyw")
 
 
 def spare_sources(path: Path) -> None:
     """Raises ToolError where a report would take the place of a Python file."""
     if path.suffix in _SOURCES and path.exists():
-        raise ToolError(f"`{path}` is a Python file that is there: a report would overwrite it",
+        raise ToolError(f"`{path}` cannot be written: it is a Python file that is there",
                         "name another file")  # fmt: skip
 
 
@@ -49,13 +52,58 @@ def unwritable(path: Path | str, error: OSError | str) -> ToolError:
     return ToolError(f"`{path}` cannot be written: {why}", "", "environment")
 
 
-def require_place(path: Path) -> None:
-    """Raises ToolError where it is plain that a file cannot be written, before work is done."""
+def require_place(
+    path: Path | None, kinds: Sequence[str] = (), packages: Sequence[str] = ()
+) -> str:
+    """All that can be known of a file before the run that is to write it. Gives its kind.
+
+    Every command calls this for every file that it is told to write, before anything is run.
+    path: None where no file was asked for. kinds: the endings that the name may have; () for any.
+    packages: what has to be installed.
+
+    Returns:
+        The ending of the name, in lower case, without its dot; "" without a path.
+
+    Raises:
+        ToolError: the ending is another one, a package is missing, the file is a Python file or a
+            folder, or the folder is not there or takes no file.
+    """
+    if path is None:
+        return ""
+    kind = path.suffix[1:].lower()
+    if kinds and kind not in kinds:
+        *most, last = (f".{k}" for k in kinds)
+        raise ToolError(
+            f"`{path}` cannot be written: its name does not end as that of a file of this kind",
+            f"name a {', '.join(most)} or {last} file" if most else f"name a {last} file",
+        )
     spare_sources(path)
-    if path.is_dir():
+    if os.path.isdir(path):
         raise unwritable(path, "it is a folder")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise unwritable(path, f"there is no folder `{path.parent}`")
+    for name in packages:
+        if find_spec(name) is None:
+            raise ToolError(f"`{path}` cannot be written: that needs the package {name}",
+                            f"install it: pip install {name}", "environment")  # fmt: skip
+    _try(path)
+    return kind
+
+
+def _try(path: Path) -> None:
+    """Raises ToolError where the folder takes no file, or no file of this name."""
+    try:
+        with suppress(FileNotFoundError):
+            os.lstat(path)  # a name that is too long
+        if os.path.exists(path) and not os.path.isfile(path):
+            if not os.access(path, os.W_OK):
+                raise unwritable(path, "it may not be written to")
+            return
+        descriptor, name = temporary.file(path.parent.absolute(), ".adtool-try-")
+    except OSError as error:
+        raise unwritable(path, error) from None
+    os.close(descriptor)
+    temporary.remove(name)
 
 
 @contextmanager

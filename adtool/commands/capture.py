@@ -106,10 +106,14 @@ def capture(
 def require_capture(path: Path) -> None:
     """Raises ToolError where it is plain that a capture cannot be written there."""
     if path.suffix in (".py", ".pyi", ".pyw"):
-        raise ToolError(f"`{path}` would be taken for a Python file", "name it as in run.adt")
+        raise ToolError(
+            f"`{path}` cannot be written: a capture would be taken for a Python file",
+            "name it as in run.adt",
+        )
     require_place(path)
     if path.exists() and not path.is_file():
-        raise ToolError(f"`{path}` is no file that can be replaced", "name another one")
+        raise ToolError(f"`{path}` cannot be written: it is no file that can be replaced",
+                        "name another one")  # fmt: skip
 
 
 def finished(session: Session, partial: str, path: Path) -> None:

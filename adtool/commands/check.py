@@ -14,7 +14,7 @@ from adtool.commands.options import CheckFormat, Overwrites
 from adtool.commands.targets import targets_of
 from adtool.configuration import Project
 from adtool.exits import ToolError
-from adtool.writing import require_place
+from adtool.writing import PLOTS, PLOTTING, require_place
 
 
 # An option of the check itself is a parameter here and a field of the same name of
@@ -292,10 +292,9 @@ def check(
         fixes = fixing(fix, show_fixes, unsafe_fixes)
     targets = targets_of("check", words, module, each, exclude or (), project)
     if plot is not None:
-        from adtool.figures.remainders import format_of
-
-        format_of(plot)
-        require_place(Path(plot))
+        require_place(Path(plot), PLOTS, PLOTTING)
+        if not taylor:
+            raise ToolError("--plot draws what --taylor finds", "add --taylor")
         if len(targets) > 1:
             raise ToolError("--plot makes one picture", "name one script")
     files, stdout = outputs_of(out or (), format.value, opt.in_settings(ctx, "out"))

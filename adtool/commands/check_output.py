@@ -22,11 +22,10 @@ from engine.classes import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A file that a report goes to. kept: nothing but a report of adtool's is replaced by it."""
+    """A file that a report goes to."""
 
     format: str
     path: str
-    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +62,10 @@ def outputs_of(
 
     `FORMAT=FILE` where the word before the first `=` is the name of a format; else the word is
     a file for a report in `format`, and standard output is left to the script. settings: whether
-    the words are those of `pyproject.toml`.
+    the words are those of `pyproject.toml`, which replace nothing but reports of adtool's.
 
     Raises:
-        ToolError: a file is named twice, or has no name.
+        ToolError: a file is named twice, has no name, or cannot be written.
     """
     found: list[Output] = []
     stdout = True
@@ -81,11 +80,15 @@ def outputs_of(
             name, path, stdout = format, word, False
         if not path:
             raise ToolError(f"--out {word} names no file", "write --out sarif=FILE, or FILE")
-        found.append(Output(name, path, settings))
+        found.append(Output(name, path))
     paths = [_place(o.path) for o in found]
     for number, path in enumerate(paths):
         if path in paths[:number]:
             raise ToolError(f"two reports go to `{found[number].path}`", "name another file")
+    for output in found:
+        require_place(Path(output.path))
+        if settings:
+            spare_others(Path(output.path))
     return tuple(found), stdout
 
 
@@ -100,7 +103,6 @@ class CheckOutput:
 
     notes: what is to be said of the choice of targets, where there was one; what is written has
     the form of several reports then, however many there are.
-    Raises ToolError where what is asked for cannot be written: at once where that is known.
     """
 
     def __init__(self, style: Style, count: int, notes: Sequence[str] = ()) -> None:
@@ -110,10 +112,6 @@ class CheckOutput:
         self._count = count
         self._reports: list[Report] = []
         self._left: set[int] = set()  # places of those that were not begun
-        for output in style.files:
-            require_place(Path(output.path))
-            if output.kept:
-                spare_others(Path(output.path))
         for note in notes:
             self._say(f"note: {note}")
 

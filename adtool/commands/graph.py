@@ -18,7 +18,7 @@ from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
 from adtool.places import short
 from adtool.saying import say
-from adtool.writing import require_place, write_file
+from adtool.writing import PLOTTING, require_place, write_file
 
 if TYPE_CHECKING:
     from adtool.health import Health
@@ -34,6 +34,9 @@ class Direction(str, Enum):
     RL = "RL"
     TB = "TB"
     BT = "BT"
+
+
+_KINDS = ("dot", "svg", "png", "pdf")
 
 
 def graph(
@@ -142,7 +145,11 @@ def graph(
     Without SCRIPT it draws what the last run of adtool in this folder captured. Exit code 0:
     drawn, whatever the gradients are like. 2: it could not be done.
     """  # fmt: skip
-    kind = _kind(out)
+    text = out is None or out.suffix.lower() == ".dot"
+    kind = require_place(out, _KINDS, ("graphviz",) if text else PLOTTING) or "dot"
+    for word in label or ():
+        if "=" not in word:
+            raise ToolError(f"--label {word} is no NAME=LABEL", "write --label x=position")
     if not words and module is None:
         from adtool import last as lasts
 
@@ -160,7 +167,7 @@ def graph(
             checks = CheckOptions(device=device, memory=memory, alias=alias)
             last = captured(target, checks, timeout, not no_check, plain)
     from adtool.figures.graphs import drawn
-    from engine.autograd import GraphOptions, dot
+    from engine.autograd import GraphOptions
     from engine.autograd import graph as picture
 
     trace, health = _chosen(last, tape)
@@ -172,10 +179,21 @@ def graph(
     lines = []
     if not no_health:
         options = replace(
-            options, operations=health.operations, arrays=health.arrays, focus=health.first
+            options,
+            operations=health.operations,
+            arrays=health.arrays,
+            focus=health.first,
+            first=health.place,
         )
+    if last.unchecked:
+        lines.append(f"{last.unchecked}: colours show the norms of the backward pass alone; "
+                     "`adtool check SCRIPT` looks for failures")  # fmt: skip
     if failing and health.first is None:
-        what = "no failure has a place in the picture" if health.homeless else "nothing has failed"
+        what = (
+            "no failure has a place in the picture" if health.homeless
+            else "nothing is known to have failed" if last.unchecked
+            else "nothing that was checked has failed"
+        )  # fmt: skip
         lines.append(f"{what}: the whole tape is drawn")
     elif failing:
         from adtool.health import path_of
@@ -183,7 +201,9 @@ def graph(
         assert health.first is not None
         options = replace(options, only=path_of(trace.listing, health.first))
     found = picture(trace.listing, options)
-    data = drawn(dot(found), kind)
+    if last.unchecked and not no_health:
+        found = replace(found, notes=(*found.notes, last.unchecked))
+    data = drawn(found, kind)
     if health.first is not None:
         of = "" if health.array is None else f"array {_array(trace, health.array)}, first used by "
         lines.append(f"first failure: {of}{_operation(trace, health.first)}: {health.why}")
@@ -200,7 +220,7 @@ def graph(
     operations = trace.listing.records
     say(f"tape {trace.tape} of {many} ({last.script}): {_count(operations, 'operation')}, "
           f"{_count(len(trace.listing.arrays), 'array')}")  # fmt: skip
-    for line in (*found.notes, *lines):
+    for line in (*dict.fromkeys(n for n in found.notes if n != last.unchecked), *lines):
         say(f"  {line}")
     say(f"drawn to {out}")
 
@@ -208,14 +228,15 @@ def graph(
 def captured(
     target: object, options: CheckOptions, timeout: float, check: bool, plain: bool
 ) -> Last:
-    """Runs a target and gives what it recorded, which is remembered. Raises typer.Exit."""
+    """Runs a target and gives what it recorded, which is kept if checked. Raises typer.Exit."""
     from adtool.job import TRACES, Job, Target
     from adtool.keeping import keeping
 
     assert isinstance(target, Target)
+    if not check:
+        return _captured(Job(target, options, check=False, traces=TRACES), None, timeout, plain)
     with keeping() as keep:
-        kept = keep if check else None  # without a check, the contents of arrays are not copied
-        job = Job(target, options, check=check, traces=TRACES, keep=kept)
+        job = Job(target, options, traces=TRACES, keep=keep)
         return _captured(job, keep, timeout, plain)
 
 
@@ -240,20 +261,9 @@ def _captured(job: Job, keep: Keep | None, timeout: float, plain: bool) -> Last:
             "no launch was recorded on a tape",
             "move the launches into the block of `with engine.Tape() as tape:`",
         )
-    lasts.remember(session, report, keep)
+    if report is not None:
+        lasts.remember(session, report, keep)
     return found
-
-
-def _kind(out: Path | None) -> str:
-    from adtool.figures.graphs import FORMATS
-
-    if out is None:
-        return "dot"
-    kind = out.suffix[1:].lower()
-    if kind not in FORMATS:
-        raise ToolError(f"cannot draw to `{out}`", "name a .dot, .svg, .png or .pdf file")
-    require_place(out)
-    return kind
 
 
 def _chosen(last: Last, number: int | None) -> tuple[TapeTrace, Health]:
@@ -300,9 +310,7 @@ def _named(
 
     named = {}
     for text in labels:
-        name, sign, label = text.partition("=")
-        if not sign:
-            raise ToolError(f"--label {text} is no NAME=LABEL", "write --label x=position")
+        name, _, label = text.partition("=")
         named[find(name)] = label
     return replace(
         options, labels=named, inputs=tuple(map(find, inputs)), outputs=tuple(map(find, outputs))

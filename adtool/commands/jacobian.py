@@ -13,15 +13,13 @@ from adtool.commands import options as opt
 from adtool.commands.options import Format
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
-from adtool.exits import Exit, ToolError
+from adtool.exits import Exit
 from adtool.saying import say
 from adtool.strays import suspects
-from adtool.writing import require_place, write_file
+from adtool.writing import PLOTS, PLOTTING, require_place, write_file
 
 if TYPE_CHECKING:
     from adtool.session import Session
-
-_KINDS = ("png", "svg", "pdf")
 
 
 class ErrorKind(str, Enum):
@@ -100,9 +98,10 @@ def jacobian(
     """  # fmt: skip
     from adtool.job import CheckOptions, JacobianOptions, Job
 
+    kind = cast(Literal["", "png", "svg", "pdf"], require_place(out, PLOTS, PLOTTING))
     target = one_target("jacobian", words, module)
     options = JacobianOptions(
-        kernel, tuple(input or ()), tuple(output or ()), _launch(launch), _kind(out),
+        kernel, tuple(input or ()), tuple(output or ()), _launch(launch), kind,
         "" if error is None else error.value,
     )  # fmt: skip
     check = CheckOptions(
@@ -132,16 +131,6 @@ def _launch(text: str | None) -> tuple[int, int] | None:
         return None
     tape, _, number = text.partition(":")
     return int(tape), int(number)
-
-
-def _kind(out: Path | None) -> Literal["", "png", "svg", "pdf"]:
-    if out is None:
-        return ""
-    kind = out.suffix[1:].lower()
-    if kind not in _KINDS:
-        raise ToolError(f"cannot plot to `{out}`", "name a .png, .svg or .pdf file")
-    require_place(out)
-    return cast(Literal["png", "svg", "pdf"], kind)
 
 
 def _print(session: Session, format: Format, no_color: bool, plot: str) -> None:

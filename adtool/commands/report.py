@@ -93,9 +93,7 @@ def _page(out: Path | None) -> Path:
 
     if out is None:
         raise ToolError("no file to write the page to", "name one: --out report.html")
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise ToolError(f"cannot write a page to `{out}`", "name a .html file")
-    require_place(out)
+    require_place(out, ("html", "htm"))
     return out
 
 

@@ -17,7 +17,7 @@ from adtool.commands.options import Format
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
-from adtool.writing import require_place, write_file
+from adtool.writing import PLOTS, PLOTTING, require_place, write_file
 
 if TYPE_CHECKING:
     from adtool.course import Row
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from engine.autograd import TapeTrace
 
 _TOP = 40
-_KINDS = ("png", "svg", "pdf")
 
 
 class Sort(str, Enum):
@@ -116,12 +115,11 @@ def trace(
     Exit code 0: shown. 2: it could not be done.
     """  # fmt: skip
     from adtool.job import TRACES, CheckOptions, Job
-    from adtool.keeping import keeping
-    from adtool.last import last_of, read, remember
+    from adtool.last import last_of, read
     from adtool.report import Failure
     from adtool.session import Session
 
-    kind = _kind(out)
+    kind = require_place(out, PLOTS, PLOTTING)
     target = one_target("trace", words, module)
     plain = no_color or bool(ctx.obj)
     job = Job(target, CheckOptions(device=device, alias=alias), check=False, traces=TRACES)
@@ -133,8 +131,6 @@ def trace(
         try:
             last = read(Path(target.name)) if target.capture else last_of(session, None)
             found = _tape(last, tape)
-            with keeping() as keep:
-                remember(session, None, keep)
         except ToolError as error:
             failure = Failure(error.kind, error.message, error.help)
     if failure is not None or last is None or found is None:
@@ -204,13 +200,3 @@ def sorted_rows(
 
         kept.sort(key=size, reverse=True)
     return kept[::-1] if reverse else kept
-
-
-def _kind(out: Path | None) -> str:
-    if out is None:
-        return ""
-    kind = out.suffix[1:].lower()
-    if kind not in _KINDS:
-        raise ToolError(f"cannot plot to `{out}`", "name a .png, .svg or .pdf file")
-    require_place(out)
-    return kind

@@ -17,25 +17,17 @@ MOST = 12  # panels
 _COLOURS = ("0.6", "tab:blue", "tab:orange")
 
 
-def format_of(file: str) -> str:
-    """The format that a file's name asks for. Raises ToolError for one that is not known."""
-    kind = Path(file).suffix[1:].lower()
-    if kind not in ("png", "svg", "pdf"):
-        raise ToolError(f"`{file}` is no png, svg or pdf", "name the plot as in remainders.png")
-    return kind
-
-
 def save_remainders(tests: tuple[Taylor, ...], file: str) -> None:
     """Writes a panel for each test that has remainders, the last ones where there are too many.
 
     The format follows the file's name (png, svg, pdf). Raises ToolError where there is nothing to
-    plot, for a format that is not known, and for a file that cannot be written.
+    plot, and for a file that cannot be written.
     """
     shown = [t for t in tests if t.rows][-MOST:]
     if not shown:
         raise ToolError("the Taylor test left no remainders to plot",
                         "where nothing but rounding is left, there is no slope to see")  # fmt: skip
-    kind = format_of(file)
+    kind = Path(file).suffix[1:].lower()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adtool.last import LaunchVerdict
 from adtool.matrices import LaunchPictures
-from adtool.report import Finding, Report
+from adtool.report import Report
 from engine.classes import dataclass
 
 if TYPE_CHECKING:
@@ -26,19 +25,15 @@ class Missing:
 class PageRun:
     """One script's run.
 
-    report: None where only the last run's traces are known; its findings and the launches that
-    did not pass are in findings and verdicts then. traces: None where the source has none.
-    missing: what the page has not, and why. local: whether files that findings name are those of
-    this machine, so that lines around a finding may be read.
+    traces: None where the source has none. missing: what the page has not, and why. local:
+    whether files that findings name are those of this machine, so that lines around a finding may
+    be read.
     """
 
     script: str
-    report: Report | None
+    report: Report
     traces: Traces | None = None
     pictures: tuple[LaunchPictures, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    verdicts: tuple[LaunchVerdict, ...] = ()
-    checked: bool = True
     missing: tuple[Missing, ...] = ()
     local: bool = False
 

@@ -12,13 +12,12 @@ from typing import Any
 
 from adtool.consequences import arranged
 from adtool.counts import counted, more
-from adtool.exits import ToolError
 from adtool.matrices import LaunchPictures, MatrixPicture
 from adtool.page import images
 from adtool.page.data import PageData, PageRun
 from adtool.page.rows import as_json, launch_table
 from adtool.page.snippets import Line, snippet
-from adtool.page.summary import LOOKED, Left, Summary, left_out, summary
+from adtool.page.summary import Left, Summary, left_out, summary
 from adtool.page.tapes import TapePart, tape_parts
 from adtool.page.words import name, number, visible
 from adtool.places import short, shortened
@@ -93,7 +92,7 @@ def render_html(data: PageData) -> str:
 
 def _worst(found: Sequence[Summary]) -> Summary:
     """The summary of the run that came to least, which a page of several runs is headed by."""
-    order = ("failed", "not checked", "passed with warnings", LOOKED, "passed")
+    order = ("failed", "not checked", "passed with warnings", "passed")
     return min(found, key=lambda s: order.index(s.verdict))
 
 
@@ -156,16 +155,16 @@ def _hash(text: str) -> str:
 
 
 def _part(key: str, run: PageRun, before: int) -> RunPart:
-    whole, idle = arranged(run.findings)
+    whole, idle = arranged(run.report.findings)
     found = [f for told in whole for f in (told.finding, *told.consequences)] + idle
-    found += [f for f in run.findings if f.suppressed]
+    found += [f for f in run.report.findings if f.suppressed]
     under = {id(f) for told in whole for f in told.consequences}
     shown = tuple(
         FindingPart(before + k, f, _place(f), snippet(f, run.local), id(f) in under)
         for k, f in enumerate(found[:_FINDINGS], 1)
     )
     problems: tuple[tuple[Problem, str, tuple[Line, ...]], ...] = ()
-    if run.report is not None and run.report.error is not None:
+    if run.report.error is not None:
         problems = tuple(
             (p, _place(p), snippet(p, run.local)) for p in run.report.error.problems[:_FINDINGS]
         )

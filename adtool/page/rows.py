@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from adtool.folds import folds, items_of, measures
@@ -41,7 +41,7 @@ def launch_table(run: PageRun) -> dict[str, Any]:
     """The table of launches: a row for each pair, or for a launch without one."""
     words = Words()
     norms = _norms(run)
-    rows = list(_reported(run, words, norms) if run.report else _traced(run, words, norms))
+    rows = list(_rows(run, words, norms))
     return {"words": words.all, "rows": rows, "folds": _folds(run)}
 
 
@@ -51,7 +51,7 @@ def _folds(run: PageRun) -> list[list[Any]]:
     And how many launches it stands for, what of these was checked, and along how many directions.
     Empty where each row is one of its own.
     """
-    items = items_of(() if run.report is None else run.report.launches)
+    items = items_of(run.report.launches)
     numbers = {id(i): n for n, i in enumerate(items)}
     found = folds(items)
     if not any(f.share for f in found):
@@ -63,8 +63,7 @@ def _folds(run: PageRun) -> list[list[Any]]:
     ]  # fmt: skip
 
 
-def _reported(run: PageRun, words: Words, norms: dict[tuple[int, int], Any]) -> Iterator[list[Any]]:
-    assert run.report is not None
+def _rows(run: PageRun, words: Words, norms: dict[tuple[int, int], Any]) -> Iterator[list[Any]]:
     for x in run.report.launches:
         norm = norms.get((x.tape, x.index))
         for p in x.pairs:
@@ -87,28 +86,6 @@ def _pair_row(x: Launch, p: Pair, words: Words, norm: Any) -> list[Any]:
         words.of(place(x.call_file, x.call_line)), words.of(" x ".join(map(str, x.dim))),
         words.of(entry), norm, digits(p.digits_lost or None),
     ]  # fmt: skip
-
-
-def _traced(run: PageRun, words: Words, norms: dict[tuple[int, int], Any]) -> Iterator[list[Any]]:
-    """Rows of launches whose checks are not known but for those that did not pass."""
-    known = {(v.tape, v.launch): v.verdict for v in run.verdicts}
-    none = words.of("")
-    for t in () if run.traces is None else run.traces.tapes:
-        x = t.listing
-        for o in x.operations:
-            if o.launch < 0:
-                continue
-            k = x.kernels[o.kernel]
-            call = x.sites[o.site] if o.site >= 0 else ("", 0)
-            verdict = known.get((t.tape, o.launch), "")
-            yield [
-                t.tape, o.launch, words.of(k.name),
-                words.of(_some(k.parameters[i] for i in k.reads)),
-                words.of(_some(k.parameters[i] for i in k.writes)),
-                None, 0, None, None, None, None, words.of(verdict), none,
-                words.of(place(k.file, k.line)), words.of(place(*call)),
-                words.of(" x ".join(map(str, o.dim))), none, norms.get((t.tape, o.launch)), None,
-            ]  # fmt: skip
 
 
 def _norms(run: PageRun) -> dict[tuple[int, int], Any]:
@@ -135,12 +112,6 @@ def digits(value: float | None, count: int = 4) -> Any:
 def place(file: str | None, line: int | None) -> str:
     """A line of a file as people name it, "" for none."""
     return f"{short(file)}:{line}" if file else ""
-
-
-def _some(words: Iterable[str], limit: int = 6) -> str:
-    found = list(words)
-    more = f" and {len(found) - limit} more" if len(found) > limit else ""
-    return ", ".join(found[:limit]) + more
 
 
 def as_json(data: Any) -> str:

@@ -44,20 +44,17 @@ def page_data_of_session(session: Session, report: Report) -> PageData:
         )
     run = PageRun(
         session.target.name, report, None if last is None else last.traces, session.pictures,
-        report.findings, missing=tuple(missing), local=True,
+        missing=tuple(missing), local=True,
     )  # fmt: skip
     return PageData((run,), f"a run of {session.target.name}", _TOOL, environment(report.device))
 
 
 def page_data_of_last(last: Last) -> PageData:
-    """What `.adtool/last` holds: the report and traces."""
-    missing = [Missing("Jacobians", "the last run's file keeps none", _RUN_IT)]
-    if not last.checked:
-        missing.insert(0, Missing("Findings", "the last run checked no gradient", _RUN_IT))
-    run = PageRun(
-        last.script, last.report, last.traces, (), last.findings, last.verdicts, last.checked,
-        tuple(missing), local=True,
-    )  # fmt: skip
+    """What `.adtool/last` holds: report and traces. Raises ToolError where it has no report."""
+    if last.report is None:  # one of an older version of adtool
+        raise ToolError("nothing to show: the last run checked no gradient", _RUN_IT)
+    missing = Missing("Jacobians", "the last run's file keeps none", _RUN_IT)
+    run = PageRun(last.script, last.report, last.traces, missing=(missing,), local=True)
     return PageData((run,), f"the last run in this folder, of {last.script}", _TOOL, environment())
 
 
@@ -69,9 +66,7 @@ def page_data_of_json(path: Path) -> PageData:
         Missing("Jacobians and maps of errors", "a report in JSON has none", _RUN_IT),
         Missing("Environment of the run", "a report in JSON names the device alone", _RUN_IT),
     )
-    runs = tuple(
-        PageRun(r.script or "(no script)", r, findings=r.findings, missing=missing) for r in reports
-    )
+    runs = tuple(PageRun(r.script or "(no script)", r, missing=missing) for r in reports)
     return PageData(
         runs, f"the report {path.name}", _TOOL, (("Report written by", reports[0].tool),)
     )

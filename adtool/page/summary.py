@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from adtool import verdicts
 from adtool.counts import counted, plural
 from adtool.page.data import PageRun
-from adtool.report import Report, at_gate
+from adtool.report import at_gate
 from engine.classes import dataclass
 
-LOOKED = "looked at"
 _ORDER = ("fail", "nan", "inconclusive", "nondeterministic", "rounding", "kink", "skipped", "pass")
 
 
@@ -34,7 +33,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """verdict: a `verdicts.Kind`, or `looked at`; word: the same for people; why: a sentence."""
+    """verdict: a `verdicts.Kind`; word: the same for people; why: a sentence."""
 
     verdict: str
     word: str
@@ -54,24 +53,7 @@ class Left:
 
 def summary(run: PageRun) -> Summary:
     """The summary of a run."""
-    if run.report is not None:
-        return _of_report(run.report)
-    kept = run.traces.tapes if run.traces is not None else ()
-    recorded = 0 if run.traces is None else run.traces.recorded
-    launches = sum(o.launch >= 0 for t in kept for o in t.listing.operations)
-    found = [f for f in run.findings if not f.suppressed]
-    counts = (
-        *_findings(found),
-        Count("tapes", f"{recorded:,}"), Count("launches", f"{launches:,}"),
-    )  # fmt: skip
-    why = "The last run: its findings and tapes. No gate was kept with it."
-    if not run.checked:
-        why = "The last run recorded tapes and checked no gradient."
-    verdict = "failed" if any(f.severity == "error" for f in found) else LOOKED
-    return Summary(verdict, verdict, why, counts, ())
-
-
-def _of_report(r: Report) -> Summary:
+    r = run.report
     open_ = [f for f in r.findings if not f.suppressed]
     hidden = len(r.findings) - len(open_)
     levels = {"error": "error", "warning": "warning or error", "note": "note, warning or error"}
@@ -108,8 +90,6 @@ def _findings(found: Sequence[object]) -> tuple[Count, ...]:
 def left_out(run: PageRun) -> tuple[Left, ...]:
     """What was not checked, with reasons: of the page, of tapes, of launches and pairs."""
     out = [Left(m.what, m.why + (f"; {m.way}" if m.way else ""), "") for m in run.missing]
-    if run.report is None:
-        return tuple(out)
     groups: dict[tuple[str, str], list[str]] = {}
     for e in run.report.end_to_end:
         if e.verdict in ("skipped", "inconclusive"):

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
+from xml.etree import ElementTree
 
 from adtool.counts import counted, more
 from adtool.course import Course, Turn, course, growth_words
-from adtool.exits import ToolError
+from adtool.figures.graphs import scene
+from adtool.figures.scene import svg
 from adtool.health import Health, health
-from adtool.last import Last, LaunchVerdict
+from adtool.last import seen
 from adtool.memory import in_words
-from adtool.page import charts, drawing, svg
+from adtool.page import charts
 from adtool.page.data import PageRun
 from adtool.page.rows import Words, digits, place
 from adtool.page.words import name
-from engine.autograd import Cluster, Graph, GraphOptions, OperationNode, TapeTrace, dot, graph
+from engine.autograd import Cluster, Graph, GraphOptions, OperationNode, TapeTrace, graph
 from engine.classes import dataclass
 
 TAPES = 8  # of a run that are shown; those where something is wrong first
-_BAD = ("fail", "nan", "inconclusive", "nondeterministic", "rounding")
 _KERNELS = charts.COLOURS - 1
+_PIXELS = 4 / 3  # of a point
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,59 +61,41 @@ def tape_parts(run: PageRun) -> tuple[TapePart, ...]:
     """The tapes to show, in their order."""
     if run.traces is None:
         return ()
-    last = Last(run.script, run.checked, run.findings, _verdicts(run), run.traces)
+    last = seen(run.script, run.traces, run.report)
     found = [(t, health(last, t)) for t in run.traces.tapes if t.operations]
     order = sorted(range(len(found)), key=lambda k: (found[k][1].first is None, k))[:TAPES]
     return tuple(_part(*found[k]) for k in sorted(order))
 
 
-def _verdicts(run: PageRun) -> tuple[LaunchVerdict, ...]:
-    if run.report is None:
-        return run.verdicts
-    out = []
-    for x in run.report.launches:
-        found = {p.verdict for p in x.pairs}
-        verdict = next((v for v in _BAD if v in found), "")
-        if verdict:
-            out.append(LaunchVerdict(x.tape, x.index, verdict))
-    return tuple(out)
-
-
-def _part(trace: TapeTrace, seen: Health) -> TapePart:
+def _part(trace: TapeTrace, known: Health) -> TapePart:
     x = trace.listing
-    options = GraphOptions(operations=seen.operations, arrays=seen.arrays, focus=seen.first)
+    options = GraphOptions(
+        operations=known.operations, arrays=known.arrays, focus=known.first, first=known.place
+    )
     picture = graph(x, options)
     text, width, height, said = _drawn(picture)
     along = course(trace)
     norms, legend = _norms(along)
     title = f"{counted(x.records, 'operation')}, {counted(len(x.arrays), 'array')}"
-    if seen.first is not None:
-        title += f"; {seen.why}"
+    if known.first is not None:
+        title += f"; {known.why}"
     return TapePart(
-        trace.tape, title, seen.first is not None, text, width, height, (*picture.notes, *said),
+        trace.tape, title, known.first is not None, text, width, height, (*picture.notes, *said),
         norms, legend, _turns(along), _bytes(trace), _memory(trace), _data(trace, along, picture),
     )  # fmt: skip
 
 
 def _drawn(picture: Graph) -> tuple[str, float, float, tuple[str, ...]]:
-    from adtool.figures.graphs import drawn
-
-    try:
-        made = drawn(dot(picture), "svg").decode("utf-8", "replace")
-        root, width, height = svg.cleaned(made)
-        return svg.written(_opening(root, picture)), width, height, ()
-    except (ToolError, svg.SvgError) as error:
-        why = f"drawn without Graphviz: {getattr(error, 'message', str(error))}"
-    found = drawing.drawn(picture)
+    found = scene(picture)
     if found is None:
-        return "", 0.0, 0.0, (f"not {why}; and it has too many boxes to be drawn otherwise",)
-    root, width, height = found
-    return svg.written(_opening(root, picture)), width, height, (why,)
+        return "", 0.0, 0.0, ("not drawn: there are too many boxes for a picture",)
+    text = ElementTree.tostring(_opening(svg(found), picture), encoding="unicode")
+    return text, found.width * _PIXELS, found.height * _PIXELS, ()
 
 
 def _opening(root: Any, picture: Graph) -> Any:
     """Boxes that stand for several operations can be opened: by pointer and by keyboard."""
-    known = {x.id: x for x in drawing.operations(picture.items)}
+    known = {x.id: x for x in _operations(picture.items)}
     frames = {c.id: c for c in _clusters(picture.items)}
     for g in root.iter("g"):
         key = g.get("data-node")
@@ -125,6 +109,14 @@ def _opening(root: Any, picture: Graph) -> Any:
         g.set("role", "button")
         g.set("aria-label", name(f"Show {label}"))
     return root
+
+
+def _operations(items: Sequence[OperationNode | Cluster]) -> Iterator[OperationNode]:
+    for item in items:
+        if isinstance(item, Cluster):
+            yield from _operations(item.items)
+        else:
+            yield item
 
 
 def _clusters(items: Sequence[OperationNode | Cluster]) -> list[Cluster]:
@@ -224,10 +216,10 @@ def _data(trace: TapeTrace, along: Course, picture: Graph) -> dict[str, Any]:
         for r in along.rows
     ]  # fmt: skip
     boxes: dict[str, tuple[str, list[int]]] = {
-        x.id: (x.label, list(x.members)) for x in drawing.operations(picture.items)
+        x.id: (x.label, list(x.members)) for x in _operations(picture.items)
     }
     for c in _clusters(picture.items):
-        members = sorted(m for x in drawing.operations(c.items) for m in x.members)
+        members = sorted(m for x in _operations(c.items) for m in x.members)
         boxes[c.id] = (c.label, members)
     shown = {key: [name(label), members] for key, (label, members) in boxes.items()}
     return {"tape": trace.tape, "words": words.all, "rows": rows, "boxes": shown}

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from engine.autograd.watch.moved import STEPS, Enough, Mover, decided, judged, repeats
     from engine.autograd.watch.witness import Witness
     from engine.tape.graph.build import array_label, graph, used_as
+    from engine.tape.graph.colours import Colours
     from engine.tape.graph.dot import dot
     from engine.tape.graph.listing import (
         ListedArray,
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from engine.tape.graph.model import (
         ArrayNode,
         Cluster,
+        Edge,
         Graph,
         GraphOptions,
         Mark,
@@ -125,9 +127,10 @@ _MODULES = {
     "engine.autograd.watch.moved": "STEPS Enough Mover decided judged repeats",
     "engine.autograd.watch.witness": "Witness",
     "engine.tape.graph.build": "array_label graph used_as",
+    "engine.tape.graph.colours": "Colours",
     "engine.tape.graph.dot": "dot",
     "engine.tape.graph.listing": "ListedArray ListedKernel ListedOperation ListedScope TapeListing",
-    "engine.tape.graph.model": "ArrayNode Cluster Graph GraphOptions Mark OperationNode",
+    "engine.tape.graph.model": "ArrayNode Cluster Edge Graph GraphOptions Mark OperationNode",
     "engine.tape.memory": "MemoryUse",
     "engine.tape.pass_notes": "Given PassNotes",
     "engine.tape.passes": "PassLog noting",
@@ -152,8 +155,9 @@ __all__ = [
     "Tangents",
     "error_jacobians", "jacobian", "jacobian_fd", "jvp", "recorded_jacobians", "summarise",
     # tapes as data, and as pictures
-    "ArrayNode", "Cluster", "Flow", "Graph", "GraphOptions", "ListedArray", "ListedKernel",
-    "ListedOperation", "ListedScope", "Mark", "MemoryUse", "OperationNode", "OperationTrace",
+    "ArrayNode", "Cluster", "Colours", "Edge", "Flow", "Graph", "GraphOptions",
+    "ListedArray", "ListedKernel", "ListedOperation", "ListedScope", "Mark",
+    "MemoryUse", "OperationNode", "OperationTrace",
     "TapeListing", "TapeTrace",
     "array_label", "dot", "graph", "trace", "used_as",
     # plots

@@ -255,7 +255,7 @@ def test_a_capture_with_its_check_knows_what_only_the_program_tells(adtool: Tool
     [
         (["capture"], "no script is named"),
         (["capture", "--out", ".", "train.py"], "`.` cannot be written: it is a folder"),
-        (["capture", "--out", "x.py", "train.py"], "would be taken for a Python file"),
+        (["capture", "--out", "x.py", "train.py"], "a capture would be taken for a Python file"),
         (["capture", "--out", "no/run.adt", "train.py"], "cannot be written"),
         (["check", "no.adt"], "no script `no.adt`"),
         (["check", "bad.adt"], "`bad.adt` cannot be used: it is no capture"),

@@ -44,12 +44,14 @@ main(int(sys.argv[1]), int(sys.argv[2]))
 
 def test_a_script_is_run_and_drawn_and_drawn_again(adtool: Tool) -> None:
     adtool.script(SCRIPT)
-    done = adtool("graph", "script.py", "--no-check", "--", "8", "-1")
+    done = adtool("graph", "script.py", "--", "8", "-1")
     assert done.returncode == 0, done.stderr
     assert "the script's own words" in done.stderr
     assert "repeated 8x" in done.stdout
     again = adtool("graph")
     assert (again.stdout, again.stderr) == (done.stdout, "")
+    unchecked = adtool("graph", "--no-check", "script.py", "8", "-1")
+    assert "repeated 8x" in unchecked.stdout
 
 
 def test_check_leaves_something_to_draw(adtool: Tool) -> None:
@@ -124,7 +126,7 @@ print(w.grad.numpy())
         ("host", "launch 0:0 of kernel `total`: G004 broken-path"),
         ("before", "launch 0:0 of kernel `total`: G004 broken-path"),
         ("stale", "array `w`, first used by launch 1:0 of kernel `square`: G013 stale-gradient"),
-        ("right", "nothing has failed: the whole tape is drawn"),
+        ("right", "nothing that was checked has failed: the whole tape is drawn"),
     ],
 )
 def test_what_is_wrong_beside_the_launches_is_in_the_picture(

@@ -136,7 +136,7 @@ def test_entries_that_are_not_finite(adtool) -> None:
         (["--kernel", "scale", "--input", "q"], "--> script.py:35:5", "wp.launch(scale"),
         (["--kernel", "scale", "--launch", "0:1"], "launch 0:1 is none of kernel", "0:0, 1:1"),
         (["--kernel", "scale", "--launch", "one"], "is no TAPE:LAUNCH", "write 0:3"),
-        (["--kernel", "scale", "--out", "a.gif"], "cannot plot to `a.gif`", ".svg"),
+        (["--kernel", "scale", "--out", "a.gif"], "`a.gif` cannot be written: its name", ".svg"),
         (["--kernel", "scale", "--out", "no/a.png"], "there is no folder `no`", ""),
         ([], "no kernel is named, 3 were launched, and 2 of them fail a check", "name one by"),
         (["--launch", "3:0"], "there is no launch 3:0", "name one of these kernels"),

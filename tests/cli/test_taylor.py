@@ -72,5 +72,7 @@ def test_without_it_nothing_is_said(adtool: Any) -> None:
 
 
 def test_a_plot_of_another_kind_is_refused_before_anything_runs(fails: Any) -> None:
-    error = fails("raise SystemExit(3)", "--plot", "remainders.xyz")
-    assert "`remainders.xyz` is no png, svg or pdf" in error
+    error = fails("raise SystemExit(3)", "--taylor", "--plot", "remainders.xyz")
+    assert "`remainders.xyz` cannot be written: its name" in error
+    error = fails("raise SystemExit(3)", "--plot", "remainders.png")
+    assert "add --taylor" in error

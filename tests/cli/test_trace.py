@@ -83,7 +83,7 @@ def test_wrong_usage_and_broken_scripts(adtool: Tool) -> None:
     adtool.script(SCRIPT)
     target = ("script.py", "--", "3", "-1")
     for args, words in (
-        (("--out", "x.gif"), "cannot plot to `x.gif`"),
+        (("--out", "x.gif"), "`x.gif` cannot be written: its name"),
         (("--tape", "3"), "no tape 3 to show"),
         (("--kernel", "nothing"), "no operation of tape 0 matches --kernel"),
     ):

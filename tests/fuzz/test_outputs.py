@@ -57,7 +57,8 @@ WRITERS = [
 READ = {"check --baseline"}
 _CHOSEN = [w for w in WRITERS if w.option != "--fix"]
 
-_KERNEL = """
+# The first line of every script here: it leaves a mark that it was begun.
+_KERNEL = """open("begun", "w").close()
 import numpy as np, engine as wp
 @wp.func
 def cube(x: float):
@@ -157,11 +158,13 @@ def refused(done: subprocess.CompletedProcess[str], file: str, folder: Path, bef
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:
-    """All below a folder, but for what is kept of each run."""
+    """All below a folder, but for what is kept of each run, and the mark that one was begun."""
     return {
         str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None
         for p in sorted(folder.rglob("*"))
-        if ".adtool" not in p.relative_to(folder).parts and "__pycache__" not in p.parts
+        if p.name != "begun"
+        and ".adtool" not in p.relative_to(folder).parts
+        and "__pycache__" not in p.parts
     }
 
 
@@ -221,8 +224,35 @@ def _a_pipe_without_a_reader(folder: Path, file: str) -> str:
     return file
 
 
-_EARLY = (_in_its_place, _nowhere, _below_a_file)
-_LATE = (_of_the_kernel, _a_full_device, _a_pipe_without_a_reader)
+def _of_too_long_a_name(folder: Path, file: str) -> str:
+    return "a" * 300 + file
+
+
+def _in_a_folder_that_takes_nothing(folder: Path, file: str) -> str:
+    (folder / "closed").mkdir(mode=0o500)
+    return f"closed/{file}"
+
+
+def _over_a_program(folder: Path, file: str) -> str:
+    return "wrong.py"
+
+
+def _of_an_unknown_kind(folder: Path, file: str) -> str:
+    return f"{file}.xyz"
+
+
+_EARLY = (
+    _in_its_place, _nowhere, _below_a_file, _of_the_kernel, _of_too_long_a_name,
+    _in_a_folder_that_takes_nothing, _over_a_program, _of_an_unknown_kind,
+)  # fmt: skip
+_LATE = (_a_full_device, _a_pipe_without_a_reader)
+# The kinds of files that are told by the name, and what writes them.
+_KINDS = {"check --plot", "jacobian --plot", "graph --out", "trace --plot", "report --html"}
+_PACKAGES = {
+    "check --plot": ["matplotlib"], "jacobian --plot": ["matplotlib"],
+    "trace --plot": ["matplotlib"], "graph --out": ["graphviz", "matplotlib"],
+    "report --html": ["jinja2", "pygments", "graphviz"],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("place", _EARLY, ids=lambda p: p.__name__)
@@ -230,29 +260,50 @@ _LATE = (_of_the_kernel, _a_full_device, _a_pipe_without_a_reader)
 def test_places_where_no_file_can_be(
     writer: Writer, place: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:
-    """Said before anything is run."""
-    if str(writer) == "baseline --baseline" and place is _in_its_place:
-        pytest.skip("read first: `test_readers` has what cannot be")
+    """Said before anything is run: the first line of the script is not."""
+    if place is _of_an_unknown_kind and str(writer) not in _KINDS:
+        pytest.skip("files of any name are written")
+    if place is _in_a_folder_that_takes_nothing and os.geteuid() == 0:
+        pytest.skip("root writes everywhere but in the kernel's folder, which is in the table")
+    if place is _of_the_kernel and not os.path.isdir("/sys/kernel"):
+        pytest.skip("no folder of the kernel's")
     monkeypatch.chdir(folder)
-    file = place(folder, writer.file)
+    refused_before(writer, place(folder, writer.file), folder, capfd)
+
+
+@pytest.mark.parametrize(
+    ("writer", "package"),
+    [(w, p) for w in _CHOSEN for p in _PACKAGES.get(str(w), ())],
+    ids=str,
+)
+def test_packages_that_are_missing(
+    writer: Writer, package: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setitem(sys.modules, package, None)
+    assert f"package {package}" in refused_before(writer, writer.file, folder, capfd)
+
+
+def refused_before(writer: Writer, file: str, folder: Path, capfd: Any) -> str:
+    """Runs the tool, which is to refuse the file before the script begins; what it says."""
     before = contents(folder)
     with pytest.raises(SystemExit) as ended:
         cli.main(words_of(writer, file))
     out, err = capfd.readouterr()
     done = subprocess.CompletedProcess([], int(ended.value.code or 0), out, err)
     refused(done, file, folder, before)
-    assert not out
+    assert not out and not (folder / "begun").exists()
+    return str(err)
 
 
-@pytest.mark.skipif(not os.path.isdir("/sys/kernel"), reason="no folder of the kernel's")
 @pytest.mark.parametrize("place", _LATE, ids=lambda p: p.__name__)
 @pytest.mark.parametrize(
     "writer", reduced(_CHOSEN, lambda w: w.command in ("check", "reduce", "graph")), ids=str
 )
 def test_places_that_refuse_a_file(writer: Writer, place: Any, folder: Path) -> None:
-    if not writer.late and place is not _of_the_kernel:
+    if not writer.late:
         pytest.skip("captures replace files alone: `test_captures` has what is said")
-    if writer.option == "--baseline" and place is not _of_the_kernel:
+    if writer.option == "--baseline":
         pytest.skip("a baseline is read first")
     file = place(folder, writer.file)
     before = contents(folder) if place is not _a_full_device else None

@@ -47,9 +47,9 @@ class _Builder:
         self.users: dict[int, str] = {}  # what the first operation calls an array
         self.members: dict[int, list[int]] = {}
         self.hidden: set[int] = set()
-        self.written: set[int] = set()
         self.path: tuple[str, ...] = ()  # frames around what is being drawn
-        self.frames: dict[int, tuple[str, ...]] = {}  # around all operations on an array
+        self.turning: set[int] = set()  # of which several take turns in a loop
+        self.frames: dict[int, tuple[str, ...]] = {}  # around all that writes an array
         self.gaps: list[tuple[str, tuple[int, ...]]] = []
 
     def graph(self) -> Graph:
@@ -65,9 +65,7 @@ class _Builder:
         self.users = used_as(self.tape)
         for a in range(len(self.group)):
             self.members.setdefault(self._root(a), []).append(a)
-        self.written = written = {
-            self._root(a) for x in self.tape.operations for a in self.tape.outputs(x)
-        }
+        written = {self._root(a) for x in self.tape.operations for a in self.tape.outputs(x)}
         tracked = {self._root(a) for a in (*o.inputs, *o.outputs)}
         if o.hide_readonly:
             self.hidden = set(self.members) - written - tracked
@@ -121,12 +119,15 @@ class _Builder:
 
     def _same(self, position: int) -> Hashable:
         x = self.tape.operations[position]
-        return x.kernel, x.dim, x.arrays, self._level_of(x.index)
+        return x.kernel, x.dim, x.arrays, self._level_of(x.index), self._first(x.index)
 
     def _alike(self, position: int) -> Hashable:
         x = self.tape.operations[position]
         wants = tuple(None if a < 0 else self.tape.arrays[a].requires_grad for a in x.arrays)
-        return x.kernel, x.dim, wants, self._level_of(x.index)
+        return x.kernel, x.dim, wants, self._level_of(x.index), self._first(x.index)
+
+    def _first(self, index: int) -> bool:
+        return index == self.options.first[0]
 
     def _level_of(self, index: int) -> str:
         mark = self.options.operations.get(index)
@@ -200,6 +201,8 @@ class _Builder:
         for port, k in enumerate(kernel.writes):
             if x.arrays[k] >= 0 and self._uses(x.arrays[k]):
                 a = self._root(x.arrays[k])
+                turns = len({self.tape.operations[p].arrays[k] for p in item.positions}) > 1
+                self._frame(a, turns)
                 self.edges.setdefault(Edge(name, f"a{a}", tail_port=f"o{port}"))
         members = tuple(self.tape.operations[p].index for p in item.positions)
         lines = []
@@ -217,6 +220,7 @@ class _Builder:
             name, kernel.name, tuple(lines), kernel.kind,
             tuple(kernel.parameters[k] for k in kernel.reads),
             tuple(kernel.parameters[k] for k in kernel.writes), worst(marks), members,
+            any(map(self._first, members)),
         )  # fmt: skip
 
     def _left_out(self, item: LeftOut) -> OperationNode:
@@ -236,10 +240,23 @@ class _Builder:
         if root in self.hidden:
             return False
         self.shown.setdefault(root)
-        common = self.frames.setdefault(root, self.path)
-        same = sum(x == y for x, y in zip(common, self.path, strict=False))
-        self.frames[root] = common[:same]
         return True
+
+    def _frame(self, root: int, turns: bool) -> None:
+        """Takes note of where an array is written: it is drawn in the frame of all such places.
+
+        turns: whether arrays take turns there, from launch to launch; then no other place counts.
+        """
+        if turns and root not in self.turning:
+            self.turning.add(root)
+            self.frames.pop(root, None)
+        elif root in self.turning and not turns:
+            return
+        common = self.frames.setdefault(root, self.path)
+        same = 0
+        while self.path[: same + 1] == common[: same + 1] and same < len(common):
+            same += 1
+        self.frames[root] = common[:same]
 
     def _views(self, written: set[int]) -> None:
         """What is left out touches arrays that are drawn; views touch what they are views of."""
@@ -291,9 +308,10 @@ class _Builder:
         return ArrayNode(
             f"a{a}", label, tuple(lines), any(x.requires_grad for x in arrays),
             role, worst(marks), tuple(members),
-            frames[-1] if frames and a in self.written and not role else "",
+            frames[-1] if frames and not role else "",
             f"array: dtype={first.dtype}, shape=({shape}), "
             f"requires_grad={any(x.requires_grad for x in arrays)}",
+            self.options.first[1] in members,
         )  # fmt: skip
 
     def _label(self, a: int) -> str:

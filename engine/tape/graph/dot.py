@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from engine.characters import clean
-from engine.tape.graph.model import ArrayNode, Cluster, Edge, Graph, Level, Mark, OperationNode
+from engine.tape.graph.colours import (
+    BOX,
+    EDGE,
+    FIRST,
+    FRAME,
+    GREEN_LINE,
+    GREY_LINE,
+    PORT,
+    Colours,
+)
+from engine.tape.graph.model import ArrayNode, Cluster, Edge, Graph, Mark, OperationNode
 
-_GREY, _GREEN = "#d9d9d9", "#b7e1a1"  # arrays without and with requires_grad
-_BOX, _HEAD, _PORT = "#bdbdbd", "#e0e0e0", "#f4f4f4"
-_FILL: dict[Level, str] = {
-    "error": "#f4a3a0",
-    "nonfinite": "#d8a6e8",
-    "warning": "#f8dc81",
-    "unreached": "#ffffff",
-}
-_MEANING: dict[Level, str] = {
-    "error": "an error was found here",
-    "nonfinite": "a gradient here is NaN or infinite",
-    "warning": "a warning was given here",
-    "unreached": "no gradient reached it",
-}
-# Norms of gradients, from the smallest to the largest: blue, white, orange.
-_SCALE = ((146, 190, 224), (244, 244, 244), (245, 174, 97))
-_DECADES = 2.0  # from the middle of the scale to its ends, at least
 _PORTS = 24  # drawn of one operation's inputs, and of its outputs
 _LABEL = 120  # characters of one line
 
@@ -45,14 +37,7 @@ class _Writer:
         self.plain = graphviz.nohtml  # what is no HTML, whatever it looks like
         self.wide = graph.direction in ("LR", "RL")
         self.out: Any = graphviz.Digraph("tape")
-        nodes = [*(a.mark for a in graph.arrays), *(x.mark for x in _operations(graph.items))]
-        marks = [m for m in nodes if m is not None]
-        self.levels = {m.level for m in marks}
-        values = [abs(m.value) for m in marks if m.value is not None and m.level == "gradient"]
-        logs = [math.log10(v) for v in values if v > 0 and math.isfinite(v)]
-        self.low, self.high = (min(logs), max(logs)) if logs else (0.0, 0.0)
-        self.middle = (self.low + self.high) / 2
-        self.half = max((self.high - self.low) / 2, _DECADES)
+        self.colours = Colours(graph)
 
     def text(self) -> str:
         """All of it."""
@@ -60,7 +45,7 @@ class _Writer:
         out.attr(rankdir=self.graph.direction, compound="true")
         out.attr("graph", fontname="Helvetica", fontsize="11")
         out.attr("node", fontname="Helvetica", fontsize="11")
-        out.attr("edge", color="#606060", arrowsize="0.7")
+        out.attr("edge", color=EDGE, arrowsize="0.7")
         legend = self._legend()
         if legend:
             out.attr(label=legend, labelloc="b", labeljust="l")
@@ -73,18 +58,13 @@ class _Writer:
         return clean(str(out.source))
 
     def _legend(self) -> Any:
-        lines = [x for x in self.graph.notes if x not in self.graph.framed]
-        lines += [f"{_COLOUR[x]}: {_MEANING[x]}" for x in _MEANING if x in self.levels]
-        if "gradient" in self.levels and self.low != self.high:
-            lines.append(
-                f"blue to orange: norms of gradients from {10**self.low:.1e} to {10**self.high:.1e}"
-            )
+        lines = [*self.colours.notes(), *(k.text for k in self.colours.legend())]
         return self.plain("".join(f"{self.quote(_line(x))}\\l" for x in lines))
 
     # ---- nodes
 
     def _array(self, out: Any, a: ArrayNode) -> None:
-        fill = self._fill(a.mark) or (_GREEN if a.requires_grad else _GREY)
+        fill = self.colours.array(a)
         lines = [a.label, *a.lines]
         if a.role:
             lines.append(f"({a.role})")
@@ -94,8 +74,11 @@ class _Writer:
         if a.mark is not None and a.mark.level == "unreached":
             more["style"] = "filled,dashed"
         if a.role:
-            more["penwidth"] = "2"
-        border = "#3c7a22" if a.requires_grad else "#707070"
+            more["peripheries"] = "2"
+        border = GREEN_LINE if a.requires_grad else GREY_LINE
+        if a.first:
+            more["penwidth"] = "3"
+            border = FIRST
         out.node(
             a.id, self._text(lines), shape="ellipse", fillcolor=fill, color=border,
             tooltip=self._tooltip(a.about or a.label, a.mark), **({"style": "filled"} | more),
@@ -107,7 +90,7 @@ class _Writer:
                 self._operation(out, item)
                 continue
             with out.subgraph(name=item.id) as inner:
-                inner.attr(label=self.quote(_line(item.label)), style="rounded", color="#8080a0",
+                inner.attr(label=self.quote(_line(item.label)), style="rounded", color=FRAME,
                            fontcolor="#404060", labelloc="t", labeljust="c")  # fmt: skip
                 for a in self.graph.arrays:
                     if a.cluster == item.id:
@@ -126,7 +109,7 @@ class _Writer:
 
     def _table(self, x: OperationNode) -> str:
         """A grey box with the ports below its title: inputs first, then outputs."""
-        fill = self._fill(x.mark) or _HEAD
+        fill = self.colours.operation(x)
         title = f"<B>{_html(x.label)}</B>"
         lines = list(x.lines)
         if x.mark is not None and x.mark.text:
@@ -139,7 +122,7 @@ class _Writer:
             ins, outs = outs, ins
         rows = []
         if self.wide:
-            empty = f'<TD BGCOLOR="{_PORT}" BORDER="0"></TD>'
+            empty = f'<TD BGCOLOR="{PORT}" BORDER="0"></TD>'
             for k in range(max(len(ins), len(outs))):
                 left = ins[k] if k < len(ins) else empty
                 right = outs[k] if k < len(outs) else empty
@@ -151,18 +134,19 @@ class _Writer:
             span = max(1, len(cells))
         head = f'<TR><TD COLSPAN="{span}" BGCOLOR="{fill}">{title}</TD></TR>'
         style = ' STYLE="dashed"' if x.mark is not None and x.mark.level == "unreached" else ""
+        line = f'BORDER="3" COLOR="{FIRST}"' if x.first else f'BORDER="1" COLOR="{BOX}"'
         return (
-            f'<TABLE BORDER="1" CELLBORDER="1" CELLSPACING="0" CELLPADDING="4" COLOR="{_BOX}"'
-            f'{style} BGCOLOR="{_PORT}">{head}{"".join(rows)}</TABLE>'
+            f'<TABLE {line} CELLBORDER="1" CELLSPACING="0" CELLPADDING="4"'
+            f'{style} BGCOLOR="{PORT}">{head}{"".join(rows)}</TABLE>'
         )
 
     def _ports(self, prefix: str, names: Sequence[str], align: str) -> list[str]:
         cells = [
-            f'<TD PORT="{prefix}{k}" ALIGN="{align}" BGCOLOR="{_PORT}">{_html(name)}</TD>'
+            f'<TD PORT="{prefix}{k}" ALIGN="{align}" BGCOLOR="{PORT}">{_html(name)}</TD>'
             for k, name in enumerate(names[:_PORTS])
         ]
         if len(names) > _PORTS:
-            cells.append(f'<TD BGCOLOR="{_PORT}">and {len(names) - _PORTS} more</TD>')
+            cells.append(f'<TD BGCOLOR="{PORT}">and {len(names) - _PORTS} more</TD>')
         return cells
 
     def _edge(self, e: Edge) -> None:
@@ -178,41 +162,12 @@ class _Writer:
 
     # ---- pieces
 
-    def _fill(self, mark: Mark | None) -> str:
-        if mark is None:
-            return ""
-        if mark.level != "gradient":
-            return _FILL.get(mark.level, "")
-        if mark.value is None or not mark.value > 0 or self.low == self.high:
-            return ""
-        at = 1.0 + (math.log10(mark.value) - self.middle) / self.half
-        k = min(1, int(at))
-        a, b = _SCALE[k], _SCALE[k + 1]
-        mixed = (round(x + (y - x) * (at - k)) for x, y in zip(a, b, strict=True))
-        return "#" + "".join(f"{v:02x}" for v in mixed)
-
     def _text(self, lines: Iterable[str]) -> Any:
         return self.plain("\\n".join(self.quote(_line(x)) for x in lines))
 
     def _tooltip(self, label: str, mark: Mark | None) -> Any:
         detail = "" if mark is None else f": {mark.detail or mark.text}"
         return self.quote(_line(label + detail.rstrip(": "), 400))
-
-
-_COLOUR: dict[Level, str] = {
-    "error": "red",
-    "nonfinite": "purple",
-    "warning": "yellow",
-    "unreached": "white, dashed",
-}
-
-
-def _operations(items: Sequence[OperationNode | Cluster]) -> Iterable[OperationNode]:
-    for item in items:
-        if isinstance(item, Cluster):
-            yield from _operations(item.items)
-        else:
-            yield item
 
 
 def _line(text: str, limit: int = _LABEL) -> str:

@@ -35,7 +35,8 @@ class GraphOptions:
     labels: names of arrays, by their positions in the listing. inputs, outputs: positions of
     arrays that are always drawn. only: the operations to draw, by index; None for all.
     operations, arrays: marks, by index and by position. focus: the operation that is drawn
-    whatever is left out.
+    whatever is left out, by index. first: where it goes wrong first: an operation by index, and
+    an array by position.
     """
 
     simplify: bool = True
@@ -50,13 +51,15 @@ class GraphOptions:
     operations: Mapping[int, Mark] = field(default_factory=dict)
     arrays: Mapping[int, Mark] = field(default_factory=dict)
     focus: int | None = None
+    first: tuple[int | None, int | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayNode:
     """One array, or those that take turns in a loop. lines: below the label. about: on demand.
 
-    cluster: the innermost frame that has all operations on it, where one of them writes it.
+    cluster: the innermost frame that has all operations that write it, "" where none does.
+    first: whether it goes wrong here first.
     """
 
     id: str
@@ -68,6 +71,7 @@ class ArrayNode:
     members: tuple[int, ...] = ()
     cluster: str = ""
     about: str = ""
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ class OperationNode:
     """One operation, or those of a loop. inputs, outputs: names of ports, numbered from 0.
 
     kind: what it does, or `left out`. members: the indices of the records that it stands for.
+    first: whether it goes wrong here first.
     """
 
     id: str
@@ -85,6 +90,7 @@ class OperationNode:
     outputs: tuple[str, ...]
     mark: Mark | None = None
     members: tuple[int, ...] = ()
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

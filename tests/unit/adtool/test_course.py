@@ -56,7 +56,7 @@ def traced(factors, grads=(), side=False):
 
 
 def last(t, findings=()):
-    return Last("x.py", True, tuple(findings), (), Traces((t,), 1))
+    return Last("x.py", tuple(findings), (), Traces((t,), 1))
 
 
 def test_growth_is_per_operation():

@@ -21,6 +21,7 @@ from adtool.cli import main
 from adtool.exits import ToolError
 from adtool.job import CheckOptions, Target
 from adtool.keeping import keeping
+from adtool.report import Report
 from adtool.session import Session
 from adtool.traces import Traces
 from engine.autograd import GraphOptions, Mark, dot, trace
@@ -57,9 +58,12 @@ def record(steps: int, broken: int = -1) -> Session:
     return Session(Target("script.py"), CheckOptions(), (), traces=text)
 
 
+PASSED = Report(1, "adtool 0", "script.py", "cpu", True, 0, (), (), ())
+
+
 def remember(session: Session) -> None:
     with keeping() as keep:
-        last.remember(session, None, keep)
+        last.remember(session, PASSED, keep)
 
 
 @pytest.fixture
@@ -154,7 +158,7 @@ def test_a_loop_whose_last_state_nothing_reads_is_no_broken_one() -> None:
 def test_nothing_has_failed(graph: Graph) -> None:
     remember(record(4))
     out = graph("--failing", "--out", "x.dot")[1]
-    assert "nothing has failed: the whole tape is drawn" in out
+    assert "nothing that was checked has failed: the whole tape is drawn" in out
 
 
 def test_ten_thousand_launches(graph: Graph) -> None:
@@ -171,7 +175,7 @@ def test_ten_thousand_launches(graph: Graph) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("--out", "tape.gif"), "cannot draw to `tape.gif`"),
+        (("--out", "tape.gif"), "`tape.gif` cannot be written: its name"),
         (
             ("--out", "nowhere/tape.dot"),
             "`nowhere/tape.dot` cannot be written: there is no folder `nowhere`",
@@ -221,9 +225,9 @@ def test_what_is_read_is_what_was_written(here: Path) -> None:
     session = record(3)
     remember(session)
     found = last.read()
-    assert found == last.last_of(session, None)
+    assert found == last.last_of(session, PASSED)
     assert found.script == "script.py"
-    assert not found.checked
+    assert found.report == PASSED and not found.unchecked
     assert np.isclose(found.traces.tapes[0].operations[0].flow.incoming[1], 2.0)
 
 

@@ -14,7 +14,7 @@ from adtool.cli import main
     ("words", "said"),
     [
         (["script.py"], "no file to write the page to"),
-        (["script.py", "--out", "page.txt"], "cannot write a page"),
+        (["script.py", "--out", "page.txt"], "`page.txt` cannot be written: its name"),
         (["script.py", "--out", "no/page.html"], "there is no folder `no`"),
         (["no.json", "--out", "page.html"], "cannot be read"),
         (["bad.json", "--out", "page.html"], "is no report of adtool"),

@@ -1,0 +1,146 @@
+"""The colours and lines of a picture of a tape, and the legend of what each of them means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from engine.classes import dataclass
+from engine.tape.graph.model import ArrayNode, Cluster, Graph, Level, Mark, OperationNode
+
+GREY, GREEN = "#d9d9d9", "#b7e1a1"  # arrays without and with requires_grad
+GREY_LINE, GREEN_LINE = "#707070", "#3c7a22"  # around them
+BOX, HEAD, PORT = "#bdbdbd", "#e0e0e0", "#f4f4f4"  # operations: lines, titles, parameters
+FRAME, EDGE, FIRST = "#8080a0", "#606060", "#101010"
+_FILL: dict[Level, str] = {
+    "error": "#f4a3a0",
+    "nonfinite": "#d8a6e8",
+    "warning": "#f8dc81",
+    "unreached": "#ffffff",
+}
+_MEANING: dict[Level, str] = {
+    "error": "red: an error was found here",
+    "nonfinite": "purple: a gradient here is NaN or infinite",
+    "warning": "yellow: a warning was given here",
+    "unreached": "white, dashed: no gradient reached it",
+}
+# Norms of gradients, from the smallest to the largest: blue, white, orange.
+_SCALE = ((146, 190, 224), (244, 244, 244), (245, 174, 97))
+_DECADES = 2.0  # from the middle of the scale to its ends, at least
+
+Shape = Literal["oval", "box", "frame", "line", "scale"]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An entry of the legend: a small shape as it is drawn, and what it means.
+
+    line: the colour of its line, "" for one that does not matter. fill2: the other end of a scale.
+    """
+
+    text: str
+    shape: Shape = "box"
+    fill: str = ""
+    line: str = BOX
+    dashed: bool = False
+    thick: bool = False
+    fill2: str = ""
+
+
+class Colours:
+    """The colours of one picture: those of norms depend on the norms that are in it."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.boxes = list(operations(graph.items))
+        nodes = [*(a.mark for a in graph.arrays), *(x.mark for x in self.boxes)]
+        marks = [m for m in nodes if m is not None]
+        self.levels = {m.level for m in marks}
+        values = [abs(m.value) for m in marks if m.value is not None and m.level == "gradient"]
+        logs = [math.log10(v) for v in values if v > 0 and math.isfinite(v)]
+        self.low, self.high = (min(logs), max(logs)) if logs else (0.0, 0.0)
+        self.middle = (self.low + self.high) / 2
+        self.half = max((self.high - self.low) / 2, _DECADES)
+
+    def array(self, a: ArrayNode) -> str:
+        """The fill of an array."""
+        return self._fill(a.mark) or (GREEN if a.requires_grad else GREY)
+
+    def operation(self, x: OperationNode) -> str:
+        """The fill of an operation's title."""
+        return "#ffffff" if x.kind == "left out" else self._fill(x.mark) or HEAD
+
+    def legend(self) -> list[Key]:
+        """What every colour and kind of line means that is in the picture."""
+        arrays, boxes = self.graph.arrays, self.boxes
+        fills = [(self.array(a), a.requires_grad) for a in arrays]
+        out = [
+            Key(f"{word}: an array {how} requires_grad", "oval", fill, line)
+            for word, how, fill, line, wants in (
+                ("green", "with", GREEN, GREEN_LINE, True),
+                ("grey", "without", GREY, GREY_LINE, False),
+            )
+            if (fill, wants) in fills
+        ]  # fmt: skip
+        lines = {a.requires_grad for a in arrays if (self.array(a), a.requires_grad) in fills
+                 and self.array(a) not in (GREEN, GREY)}  # fmt: skip
+        for wants, word, how, line in (
+            (True, "green", "with", GREEN_LINE), (False, "grey", "without", GREY_LINE),
+        ):  # fmt: skip
+            if wants in lines and (GREEN if wants else GREY, wants) not in fills:
+                out.append(
+                    Key(f"{word} line: an array {how} requires_grad", "oval", "#ffffff", line)
+                )
+        out += [
+            Key(_MEANING[x], fill=_FILL[x], dashed=x == "unreached")
+            for x in _MEANING if x in self.levels
+        ]  # fmt: skip
+        if any(n.first for n in (*arrays, *boxes)):
+            out.append(Key("thick line: it goes wrong here first", line=FIRST, thick=True))
+        if "gradient" in self.levels and self.low != self.high:
+            ends = (f"{10**v:.1e}" for v in (self.low, self.high))
+            low, high = self._mixed(self.low), self._mixed(self.high)
+            out.append(Key("blue to orange: norms of gradients from " + " to ".join(ends),
+                           "scale", low, fill2=high))  # fmt: skip
+        if any(a.role for a in arrays):
+            out.append(Key("double line: an input or output that was asked for", "oval", "#ffffff",
+                           GREY_LINE, thick=True))  # fmt: skip
+        if any(isinstance(x, Cluster) for x in self.graph.items):
+            out.append(Key("frame: a scope, or what is repeated", "frame", "", FRAME))
+        if any(x.kind == "left out" for x in boxes):
+            out.append(Key("dashed box: operations that are not drawn", "box", "#ffffff",
+                           GREY_LINE, dashed=True))  # fmt: skip
+        if any(e.kind == "view" for e in self.graph.edges):
+            out.append(Key("dashed line: a view, and the array that it is a part of", "line", "",
+                           EDGE, dashed=True))  # fmt: skip
+        return out
+
+    def notes(self) -> list[str]:
+        """Sentences below the picture: what is not drawn one by one."""
+        return [x for x in self.graph.notes if x not in self.graph.framed]
+
+    def _fill(self, mark: Mark | None) -> str:
+        if mark is None:
+            return ""
+        if mark.level != "gradient":
+            return _FILL.get(mark.level, "")
+        if mark.value is None or not mark.value > 0 or self.low == self.high:
+            return ""
+        return self._mixed(math.log10(mark.value))
+
+    def _mixed(self, log: float) -> str:
+        at = 1.0 + (log - self.middle) / self.half
+        k = min(1, int(at))
+        a, b = _SCALE[k], _SCALE[k + 1]
+        mixed = (round(x + (y - x) * (at - k)) for x, y in zip(a, b, strict=True))
+        return "#" + "".join(f"{v:02x}" for v in mixed)
+
+
+def operations(items: Sequence[OperationNode | Cluster]) -> Iterable[OperationNode]:
+    """All operations of a picture, those in frames too."""
+    for item in items:
+        if isinstance(item, Cluster):
+            yield from operations(item.items)
+        else:
+            yield item
