@@ -21,8 +21,8 @@ from engine.compile.cpu import launcher, schedule, table
 from engine.runtime import storage
 from engine.runtime.launch import launch as plain_launch
 from engine.runtime.recorded_launch import BY_PYTHON
+from tests.unit.runtime.launching import NATIVE, made, scale, total, turns, way
 from tests.unit.runtime.test_launch_settings import remake
-from tests.unit.runtime.test_short_launches import NATIVE, made, scale, total, turns, way
 
 pytestmark = [
     pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here"),
