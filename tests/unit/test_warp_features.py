@@ -69,14 +69,23 @@ def test_missing_name(name: str, feature: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["import engine.fem", "import engine.sim.model", "from engine import Volume, Tape",
-     "from engine import render", "from engine.fem.linalg import anything",
-     "import engine.sparse as s; s.anything.deeper", "import engine.fem as f; f.a | None"],
-)  # fmt: skip
-def test_missing_import(line: str) -> None:
-    """Nothing is raised where a missing module is only mentioned."""
-    exec(line)
+    ("line", "use"),
+    [
+        ("import engine.fem", "engine.fem.Sample()"),
+        ("import engine.sim.model", "engine.sim.model.Model()"),
+        ("from engine import Volume, Tape; Tape()", "Volume()"),
+        ("from engine import render", "render.anything()"),
+        ("from engine.fem.linalg import anything", "anything()"),
+        ("import engine.sparse as s; s.anything.deeper", "s.anything()"),
+        ("import engine.fem as f; f.a | None", "f.a()"),
+    ],
+)
+def test_missing_import(line: str, use: str) -> None:
+    """Nothing is raised where a missing module is only mentioned: what uses it is told."""
+    names: dict[str, object] = {}
+    exec(line, names)
+    with pytest.raises(LaunchError, match="E112"):
+        eval(use, names)
 
 
 def test_decorators_of_missing_modules() -> None:

@@ -142,4 +142,9 @@ def test_wrong_arguments(args: list[Any], words: str, code: Any) -> None:
 
 
 def test_empty_grid(code: Any) -> None:
-    run(code.kernel(n.Store(code.a, (i(9),), f(1.0))), [np.zeros(1), np.zeros(1), 0], 0)
+    a, b = np.zeros(10), np.zeros(1)
+    kernel = code.kernel(n.Store(code.a, (i(9),), f(1.0)))
+    run(kernel, [a, b, 0], 0)
+    assert not a.any()  # no thread has run
+    run(kernel, [a, b, 0], 1)
+    assert a.tolist() == [0.0] * 9 + [1.0]

@@ -82,9 +82,18 @@ GOOD: dict[str, Make] = {
 }  # fmt: skip
 
 
+def problem(fn: n.Function) -> str | None:
+    """What is wrong with a function; None if nothing is."""
+    try:
+        verify(fn)
+    except VerifyError as e:
+        return e.problem
+    return None
+
+
 @pytest.mark.parametrize("name", GOOD)
 def test_accepts(name: str, code: Any) -> None:
-    verify(GOOD[name](code))
+    assert problem(GOOD[name](code)) is None
 
 
 BAD: dict[str, tuple[str, Make]] = {
@@ -201,9 +210,7 @@ BAD: dict[str, tuple[str, Make]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_refuses(name: str, code: Any) -> None:
     words, make = BAD[name]
-    with pytest.raises(VerifyError) as e:
-        verify(make(code))
-    assert words in e.value.problem
+    assert words in (problem(make(code)) or "")
 
 
 def test_adjoint_code_may_use_what_a_branch_defined(code: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import engine as wp
 from engine.tape.records import LaunchRecord
-from tests.unit.runtime.test_short_launches import (
+from tests.unit.runtime.launching import (
     NATIVE,
     F,
     grid,

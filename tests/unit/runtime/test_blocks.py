@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -17,6 +18,7 @@ from engine.runtime import recording
 from engine.runtime.links import Gathered, _gathering
 
 F = wp.array(dtype=float)
+ENGINE = str(Path(wp.__file__).parent)
 
 
 class Stop(BaseException):
@@ -36,11 +38,7 @@ def raising(where: str) -> Iterator[list[str]]:
 
     def trace(frame: FrameType, event: str, arg: object) -> None:
         code = frame.f_code
-        if (
-            code.co_name == where
-            and "engine" in code.co_filename
-            and "tests" not in code.co_filename
-        ):
+        if code.co_name == where and code.co_filename.startswith(ENGINE):
             came.append(where)
             sys.settrace(None)
             raise Stop

@@ -10,8 +10,8 @@ from engine import LaunchError
 from engine.runtime import creation
 from engine.runtime.data import element_value
 from engine.runtime.recording import bystanders
+from tests.unit.runtime.launching import alone
 from tests.unit.runtime.test_bare_copies import natively
-from tests.unit.runtime.test_short_launches import alone
 
 SCALARS = [wp.float16, wp.float32, wp.float64, wp.bool, wp.int8, wp.int16, wp.int32, wp.int64,
            wp.uint8, wp.uint16, wp.uint32, wp.uint64]  # fmt: skip

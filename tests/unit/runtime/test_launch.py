@@ -221,7 +221,9 @@ def test_every_width():
 
 def test_none_for_an_array():
     x, _ = arrays()
+    before = x.list()
     wp.launch(scale, 3, [x, 2.0, 0, None])  # n = 0: never touched
+    assert x.list() == before
 
 
 def test_command():

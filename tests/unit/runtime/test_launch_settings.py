@@ -10,7 +10,7 @@ import pytest
 
 import engine as wp
 from engine.compile.cpu import launcher, runner, schedule, table
-from tests.unit.runtime.test_short_launches import NATIVE, made, scale, total, way
+from tests.unit.runtime.launching import NATIVE, made, scale, total, way
 from tests.unit.runtime.test_whole_launches import iteration
 
 pytestmark = [

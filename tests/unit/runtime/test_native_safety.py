@@ -20,7 +20,7 @@ import pytest
 import engine as wp
 from engine.diagnostics import EngineError
 from engine.runtime import recording
-from tests.unit.runtime.test_short_launches import NATIVE, in_place, made, scale, total, way
+from tests.unit.runtime.launching import NATIVE, in_place, made, scale, total, way
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
 SECONDS = 1.0

@@ -12,8 +12,8 @@ import pytest
 
 import engine as wp
 from engine.compile.cpu import schedule
+from tests.unit.runtime.launching import made, scale, way
 from tests.unit.runtime.sequences import ONE_CALL, training
-from tests.unit.runtime.test_short_launches import made, scale, way
 
 pytestmark = ONE_CALL
 

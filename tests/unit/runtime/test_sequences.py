@@ -18,36 +18,20 @@ from engine.diagnostics import EngineError
 from engine.runtime import recording
 from engine.runtime.guards import Guard
 from engine.tape.capture import capturing
+from tests.unit.runtime.launching import NATIVE, F, made, scale, talks, total, turns, way
 from tests.unit.runtime.sequences import (
     ONE_CALL,
-    PROGRAMS,
     Program,
     add,
     overwriting,
     plain,
     record,
     rollout,
-    seen,
     several,
     training,
 )
-from tests.unit.runtime.test_short_launches import NATIVE, F, made, scale, talks, total, turns, way
 
 pytestmark = ONE_CALL
-
-
-@pytest.mark.parametrize("look", [False, True])
-@pytest.mark.parametrize("n", [0, 1, 7, 33])
-@pytest.mark.parametrize("make", PROGRAMS, ids=lambda f: f.__name__)
-def test_the_same_as_one_by_one(
-    make: Callable[[int], Program], n: int, look: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with way(monkeypatch, short=False):
-        expected = seen(make, n, look)
-    with way(monkeypatch, "native"):
-        found = seen(make, n, look)
-    for a, b in zip(found, expected, strict=True):
-        assert a == b
 
 
 class Counted:

@@ -1,4 +1,4 @@
-"""Short ways to run small launches, against the plain way: values, gradients, errors, records."""
+"""Short ways to run small launches, against the plain way: errors, messages, records, threads."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import ctypes
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import Thread
 from typing import Any
 
@@ -15,204 +14,13 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cpu import CPU, launcher, runner, schedule
+from engine.compile.cpu import launcher, runner, schedule
 from engine.diagnostics import EngineError
-from engine.runtime import device, execute, kernel
-from engine.runtime.execute import Executable
-from engine.runtime.launch import launch as plain_launch
-from engine.runtime.plan import Plan
-from engine.runtime.recorded_launch import BY_PYTHON
-from engine.tape.records import LaunchRecord
+from engine.runtime import execute
+from tests.unit.runtime.launching import NATIVE, F, in_place, made, scale, talks, turns, way
 
 pytestmark = pytest.mark.host("the CPU's way of short launches")
-
-F = wp.array(dtype=float)
-
-
-@wp.kernel
-def scale(x: F, y: F, k: float):
-    i = wp.tid()
-    y[i] = x[i] * x[i] * k
-
-
-@wp.kernel
-def in_place(x: F):
-    i = wp.tid()
-    x[i] = wp.sin(x[i]) * x[i]
-
-
-@wp.kernel
-def total(x: F, loss: F):
-    wp.atomic_add(loss, 0, x[wp.tid()])
-
-
-@wp.kernel
-def turns(x: F, y: F, n: int):
-    i = wp.tid()
-    a = x[i]
-    for _ in range(n):
-        a = a * x[i] + 0.5
-    y[i] = a
-
-
-@wp.kernel
-def grid(x: wp.array2d(dtype=float), y: wp.array2d(dtype=float)):
-    i, j = wp.tid()
-    y[i, j] = wp.exp(x[i, j])
-
-
-@wp.kernel
-def talks(x: F):
-    i = wp.tid()
-    print(x[i])
-    wp.expect_eq(x[i], 0.0)
-
-
-@contextmanager
-def alone() -> Iterator[None]:
-    """As if no device but the host's had ever been registered; the list is known by its address."""
-    registered = list(device.others)
-    del device.others[:]
-    for known in list(kernel._planned):
-        if known._plan is not None and known._plan.backend is not CPU:  # first launched there
-            known.forget()
-    try:
-        yield
-    finally:
-        device.others[:0] = registered
-
-
-@contextmanager
-def way(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[pytest.MonkeyPatch]:
-    """All launches of a block in the short way (or without Python: "native"), or none.
-
-    Devices that other tests registered are not there meanwhile: beside them nothing goes without
-    Python. Gives what has changed all that, for others to change it, too, as long as it lasts.
-    """
-    with monkeypatch.context() as m, alone():
-        m.setattr(wp.config, "native_after", 0 if short == "native" else -1)
-        m.setattr(launcher.maker, "asked", True)
-        if short == "native":
-            m.setattr(launcher.maker, "made", NATIVE)
-            m.setattr(CPU, "made", NATIVE)
-            m.setattr(wp, "launch", NATIVE.call)
-            m.setattr(wp.Launch, "launch", NATIVE.command)
-        else:
-            m.setattr(wp, "launch", plain_launch)
-            m.setattr(wp.Launch, "launch", BY_PYTHON)
-        if not short:
-            m.setattr(Executable, "brief", lambda self, dim, args: None)
-            m.setattr(Plan, "pack", lambda self, args: None)
-            m.setattr(LaunchRecord, "is_ready", lambda self: False)
-        yield m
-
-
-def native() -> Any:
-    """The launcher in C++, made at once; None where it cannot be."""
-    wp.Tape  # noqa: B018  # says what tapes are
-    maker = launcher.maker.another()
-    maker.make(ctypes.sizeof(runner.Launch))
-    return maker.functions
-
-
-NATIVE = native()
 WAYS = [True, "native"] if NATIVE is not None else [True]
-
-
-def made(n: int, stride: int = 1) -> Any:
-    data = np.linspace(-1, 1, n * stride).astype(np.float32)
-    a = wp.array(data, dtype=float, requires_grad=True)
-    return a[::stride] if stride > 1 else a
-
-
-def programs(n: int) -> dict[str, Callable[[], list[Any]]]:
-    """Each gives arrays whose contents and gradients are to be the same in both ways."""
-
-    def several() -> list[Any]:
-        x, y, loss = made(n), made(n), wp.zeros(1, dtype=float, requires_grad=True)
-        for _ in range(4):
-            tape = wp.Tape()
-            with tape:
-                wp.launch(scale, n, [x, y, 2.0])
-                wp.launch(scale, dim=(n,), inputs=(y,), outputs=(x, 0.5))
-                wp.launch(total, dim=n, inputs=[x], outputs=[loss])
-            tape.backward(loss)
-            tape.backward(loss)
-        return [x, y, loss]
-
-    def overwriting() -> list[Any]:
-        x, loss = made(n), wp.zeros(1, dtype=float, requires_grad=True)
-        tape = wp.Tape()
-        with tape:
-            for _ in range(5):
-                wp.launch(in_place, n, [x])
-            wp.launch(total, n, [x, loss])
-        tape.backward(loss)
-        tape.zero()
-        tape.backward(loss)
-        return [x, loss]
-
-    def looping() -> list[Any]:
-        x, y = made(n), made(n)
-        for k in (3, 3, 3, 40, 0, 3):
-            tape = wp.Tape()
-            with tape:
-                wp.launch(turns, n, [x, y, k])
-            tape.backward(grads={y: np.ones(n, np.float32)})
-        return [x, y]
-
-    def strided() -> list[Any]:
-        x, y = made(n, 3), made(n, 2)
-        for _ in range(3):
-            tape = wp.Tape()
-            with tape:
-                wp.launch(scale, n, [x, y, 1.5])
-            tape.backward(grads={y: y})
-        return [x, y]
-
-    def flat() -> list[Any]:
-        x = wp.array(np.linspace(0, 1, 3 * n).reshape(3, n), dtype=float, requires_grad=True)
-        y = wp.zeros_like(x)
-        for dim in ((3, n), [3, n], (2, n), (3, n)):
-            tape = wp.Tape()
-            with tape:
-                wp.launch(grid, dim=dim, inputs=[x], outputs=[y])
-            tape.backward(grads={y: x})
-        return [x, y]
-
-    def switched() -> list[Any]:
-        """Gradients that come and go between backward passes of one tape."""
-        x, y = made(n), made(n)
-        tape = wp.Tape()
-        with tape:
-            wp.launch(scale, n, [x, y, 2.0])
-        seed, seen = np.ones(n, np.float32), []
-        for change in ("", "", "grad", "off", "on", ""):
-            if change == "grad":
-                x.grad = wp.full(n, 3.0, dtype=float)
-            elif change:
-                x.requires_grad = change == "on"
-            tape.backward(grads={y: seed})
-            seen.append(np.zeros(n) if x.grad is None else x.grad.numpy().copy())
-        return [x, y, wp.array(np.stack(seen), dtype=float)]
-
-    return {f.__name__: f for f in (several, overwriting, looping, strided, flat, switched)}
-
-
-def bits(arrays: list[Any]) -> list[bytes]:
-    found = list(arrays) + [a.grad for a in arrays if a.grad is not None]
-    return [a.numpy().tobytes() for a in found]
-
-
-@pytest.mark.parametrize("n", [0, 1, 7, 16, 33])
-@pytest.mark.parametrize("name", sorted(programs(1)))
-def test_the_same_bits(name: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = programs(n)[name]
-    with way(monkeypatch, short=False):
-        plain = bits(program())
-    for short in (*WAYS, *WAYS):
-        with way(monkeypatch, short):
-            assert bits(program()) == plain
 
 
 def test_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import engine as wp
 from engine.tape.capture import capturing
-from tests.unit.runtime.test_short_launches import way
+from tests.unit.runtime.launching import way
 from tests.unit.runtime.warm.changes import ONE, N, X, floats, halve, read, scale, square, zeros
 
 SETTINGS: dict[str, tuple[Any, ...]] = {

@@ -22,7 +22,7 @@ from engine.runtime.plan import Plan
 from engine.tape.launch_record import LaunchRecord
 from engine.tape.tape import Tape
 from tests.spoiling import STALE
-from tests.unit.runtime.test_short_launches import NATIVE, way
+from tests.unit.runtime.launching import NATIVE, way
 from tests.unit.runtime.warm import arrays, graphs, kernels, launches, memory, settings, tapes
 from tests.unit.runtime.warm.changes import CHANGES, Change
 

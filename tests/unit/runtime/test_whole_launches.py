@@ -1,4 +1,4 @@
-"""Launches, backward passes and new arrays without Python, against the plain way: random programs.
+"""Launches, backward passes and new arrays without Python, against the plain way.
 
 Contents, gradients, versions, and all that tapes remember have to be the same, whoever listens.
 """
@@ -6,7 +6,6 @@ Contents, gradients, versions, and all that tapes remember have to be the same, 
 from __future__ import annotations
 
 import gc
-import os
 import subprocess
 import sys
 import threading
@@ -23,191 +22,14 @@ from engine.compile.cpu import CPU, launcher, schedule
 from engine.diagnostics import EngineError
 from engine.runtime import recording, storage
 from engine.runtime.launch import launch as plain_launch
-from tests.unit.runtime.sequences import record
-from tests.unit.runtime.test_short_launches import NATIVE, in_place, made, scale, total, turns, way
+from tests.unit.runtime.launching import NATIVE, made, scale, total, way
 
 pytestmark = [
     pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here"),
     pytest.mark.host("native launches"),
 ]
 
-PROGRAMS = int(os.environ.get("ENGINE_LAUNCHED_PROGRAMS", "40"))
-N = 5
 F = wp.array(dtype=float)
-
-
-@wp.kernel
-def both(x: F, y: F, z: F):
-    i = wp.tid()
-    z[i] = x[i] * y[i] + wp.sin(x[i])
-
-
-@wp.kernel(enable_backward=False)
-def flat(x: F, y: F):
-    i = wp.tid()
-    y[i] = x[i] + 1.0
-
-
-@wp.kernel
-def mixed(a: wp.float64, x: wp.array(dtype=wp.float64), k: wp.int64, n: wp.array(dtype=int)):
-    i = wp.tid()
-    x[i] = x[i] * a + wp.float64(k)
-    n[i] = n[i] + 1
-
-
-class Run:
-    """One random program. trace: what was seen on the way."""
-
-    def __init__(self, seed: int) -> None:
-        self.random = np.random.default_rng(seed)
-        self.arrays = [made(N) for _ in range(4)] + [made(3 * N, 2)]
-        self.arrays += [self.arrays[4][:N], made(N)[:N]]
-        self.loss = wp.zeros(1, dtype=float, requires_grad=True)
-        self.tapes = [wp.Tape()]
-        self.kept: list[Any] = []
-        self.trace: list[Any] = []
-        self.doubles = wp.zeros(N, dtype=wp.float64, requires_grad=True)
-        self.numbers = wp.zeros(N, dtype=int)
-
-    def one(self) -> Any:
-        return self.arrays[self.random.integers(len(self.arrays))]
-
-    def launch(self) -> None:
-        kind, a, b, c = self.random.integers(8), self.one(), self.one(), self.one()
-        record_tape = bool(self.random.random() < 0.9)
-        if kind < 3:
-            wp.launch(scale, N, [a, b, 0.5], record_tape=record_tape)
-        elif kind == 3:
-            wp.launch(in_place, dim=(N,), inputs=[a], record_tape=record_tape)
-        elif kind == 4:
-            wp.launch(turns, N, inputs=(a,), outputs=(b, int(self.random.integers(4))))
-        elif kind == 5:
-            wp.launch(both, N, [a, b], [c])
-        elif kind == 6:
-            wp.launch(flat, [N], [a], [b])
-        else:
-            wp.launch(mixed, N, [1.5, self.doubles, 3, self.numbers])
-        if self.random.random() < 0.4:
-            wp.launch(total, dim=N, inputs=[b], outputs=[self.loss])
-
-    def other(self) -> None:
-        kind, a, b = self.random.integers(12), self.one(), self.one()
-        tape = self.tapes[int(self.random.integers(len(self.tapes)))]
-        if kind == 10:
-            self.trace.append((tape.memory, len(tape.gradients)))
-        elif kind == 11:
-            (tape.reset if self.random.random() < 0.5 else tape.zero)()
-        elif kind == 0:
-            a.zero_()
-        elif kind == 1:
-            wp.copy(a, b, count=N)
-        elif kind == 2:
-            self.kept.append(a.numpy())
-        elif kind == 3:
-            del self.kept[:]
-        elif kind == 4:
-            a.requires_grad = not a.requires_grad
-        elif kind == 5 and a.requires_grad:
-            a.grad = wp.full(a.shape, 0.5, dtype=float)
-        elif kind == 6:
-            self.kept.append(a.storage.hold(a.lo, a.hi, bool(self.random.integers(2))))
-        elif kind == 7:
-            new = wp.zeros(N, dtype=float, requires_grad=bool(self.random.integers(2)))
-            self.trace.append(
-                (
-                    new.shape,
-                    new.dtype,
-                    new.requires_grad,
-                    new.numpy().tobytes(),
-                    new.strides,
-                    new.is_contiguous,
-                    new.ndim,
-                    new.size,
-                    new.grad is None,
-                )
-            )
-            self.arrays[int(self.random.integers(4))] = new
-        elif kind == 8:
-            self.loss = wp.zeros((1,), dtype=float, requires_grad=True)
-        elif a.requires_grad and self.random.random() < 0.3:
-            a.retain_grad = True
-
-    def taped(self) -> None:
-        tape = self.tapes[-1] if self.random.random() < 0.3 else wp.Tape()
-        self.tapes.append(tape)
-        with tape:
-            for _ in range(self.random.integers(1, 5)):
-                (self.launch if self.random.random() < 0.8 else self.other)()
-
-    def backward(self) -> None:
-        tape = self.tapes[-1]
-        if self.random.random() < 0.5:
-            tape.backward(self.loss)
-        else:
-            a = self.one()
-            seed: Any = [np.ones(a.shape, np.float32), a, self.arrays[0]][self.random.integers(3)]
-            tape.backward(grads={a: seed})
-        if self.random.random() < 0.5:
-            tape.zero()
-
-    def look(self) -> None:
-        everything = [*self.arrays, self.loss, self.doubles, self.numbers]
-        grads = [a.existing_grad for a in everything]
-        self.trace.append([a._parts.tobytes() for a in everything])
-        self.trace.append([None if g is None else g._parts.tobytes() for g in grads])
-        self.trace.append([a.storage.version for a in everything])
-        self.trace.append([None if g is None else g.storage.version for g in grads])
-        homes = {id(a.storage): k for k, a in enumerate(everything)}
-        # Not at all of them: what has been looked at is kept in another way.
-        for tape in self.tapes[-2:] if self.random.random() < 0.4 else ():
-            seen = record(tape)
-            offsets = [
-                [(p - a.ptr) for p in r[2] for a in everything[:1]] and len(r[2]) for r in seen
-            ]
-            self.trace.append(
-                [(r[0], r[1], *(x for k, x in enumerate(r[4:]) if k != 1)) for r in seen]
-            )
-            self.trace.append(offsets)
-            self.trace.append(
-                sorted(
-                    (homes.get(id(s), -1), hi - lo)
-                    for s, (lo, hi) in tape._overwrites._read.items()
-                )
-            )
-
-    def run(self) -> list[Any]:
-        for _ in range(25):
-            what = self.random.random()
-            try:
-                with warnings.catch_warnings(record=True) as told:
-                    warnings.simplefilter("always")
-                    (
-                        self.taped
-                        if what < 0.4
-                        else self.launch
-                        if what < 0.6
-                        else self.backward
-                        if what < 0.8
-                        else self.other
-                    )()
-                self.trace.append([str(w.message) for w in told])
-            except EngineError as e:
-                self.trace.append([d.code for d in e.diagnostics])
-            self.look()
-        return self.trace
-
-
-@pytest.mark.parametrize("seed", range(PROGRAMS))
-def test_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
-    with way(monkeypatch, short=False):
-        found.append(Run(seed).run())
-    for _ in range(2):
-        with way(monkeypatch, "native"):
-            found.append(Run(seed).run())
-    for mine in found[1:]:
-        for step, (a, b) in enumerate(zip(mine, found[0], strict=True)):
-            assert a == b, step
 
 
 class Counted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import engine as wp
@@ -44,7 +45,7 @@ def column(x: wp.array2d(dtype=float), y: wp.array(dtype=float)):
 
 def launched(kernel: Any, dim: Any, grad: bool = True) -> tuple[Any, Any, Any]:
     shape = dim if isinstance(dim, tuple) else (dim,)
-    x = wp.zeros(shape, dtype=float, requires_grad=True)
+    x = wp.full(shape, 0.5, dtype=float, requires_grad=True)
     y = wp.zeros(2, dtype=wp.vec3 if kernel is component else float, requires_grad=grad)
     with wp.Tape() as tape:
         wp.launch(kernel, dim=dim, inputs=[x, y])
@@ -71,16 +72,29 @@ def test_refused(kernel: Any, dim: Any) -> None:
         jvp(tape, tangents={x: wp.ones_like(x)})
 
 
-@pytest.mark.parametrize(("kernel", "dim"), [(k, (1, 1) if k is column else 1) for k, _ in REFUSED])
-def test_one_thread_is_alone(kernel: Any, dim: Any) -> None:
+def assert_derivatives(kernel: Any, dim: Any, expected: Any) -> None:
+    """Both modes run without a diagnostic, and give the sums of the columns of the Jacobian."""
     tape, x, y = launched(kernel, dim)
     tape.backward(grads={y: wp.ones_like(y)})
-    jvp(tape, tangents={x: wp.ones_like(x)})
+    np.testing.assert_allclose(x.grad.numpy().ravel(), expected, rtol=1e-6)
+    moved = jvp(tape, tangents={x: wp.ones_like(x)})[y]
+    np.testing.assert_allclose(moved.numpy().sum(), np.sum(expected), rtol=1e-6)
+
+
+# The derivative of each at x = 0.5, by the one thread that runs.
+SLOPES = {last_wins: 2.0, at_a_uniform_place: np.cos(0.5)}
+
+
+@pytest.mark.parametrize("kernel", dict.fromkeys(k for k, _ in REFUSED), ids=lambda k: k.key)
+def test_one_thread_is_alone(kernel: Any) -> None:
+    assert_derivatives(kernel, (1, 1) if kernel is column else 1, [SLOPES.get(kernel, 1.0)])
 
 
 def test_no_gradient_no_diagnostic() -> None:
-    tape, _, _ = launched(last_wins, 3, grad=False)
+    tape, x, y = launched(last_wins, 3, grad=False)
     tape.backward(grads={})
+    assert y.grad is None
+    assert x.grad.list() == [0.0] * 3
 
 
 # ---- what only looks like it
@@ -151,15 +165,17 @@ def atomic(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     y[1] += x[i]
 
 
-SAFE = [guarded, after_a_return, own_element, same_value, chosen, overwritten_again,
-        by_a_function, cancelled, atomic]  # fmt: skip
+# Sums of the columns of each Jacobian; of `own_element`, whose second thread runs last on the CPU.
+SAFE = {
+    guarded: [1, 0, 0], after_a_return: [1, 0, 0], own_element: [0, 1, 1], same_value: [3, 0, 0],
+    chosen: [0, 1, 0], overwritten_again: [1, 0, 0], by_a_function: [1, 0, 0],
+    cancelled: [0, 0, 0], atomic: [2, 2, 2],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kernel", SAFE, ids=lambda k: k.key)
 def test_no_false_alarm(kernel: Any) -> None:
-    tape, x, y = launched(kernel, 3)
-    tape.backward(grads={y: wp.ones_like(y)})
-    jvp(tape, tangents={x: wp.ones_like(x)})
+    assert_derivatives(kernel, 3, SAFE[kernel])
 
 
 def test_a_record_says_what_its_threads_did():

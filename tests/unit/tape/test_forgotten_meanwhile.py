@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import engine as wp
+from tests.unit.runtime.launching import in_place, made, scale, total
 from tests.unit.runtime.sequences import ONE_CALL
-from tests.unit.runtime.test_short_launches import in_place, made, scale, total
 from tests.unit.tape.unseen_sequences import quiet
 
 pytestmark = [*ONE_CALL, pytest.mark.cold("steps through the first pass")]

@@ -93,15 +93,18 @@ def test_error_comes_before_anything_is_changed(monkeypatch: Any) -> None:
 @pytest.mark.parametrize("setting", ["error", "warn"])
 def test_what_no_adjoint_reads_may_be_overwritten(setting: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(config, "overwrites", setting)
-    x, w, y = floats(1, 2, 3), floats(4, 5, 6, grad=False), floats(0, 0, 0)
+    x, w, y, z = floats(1, 2, 3), floats(4, 5, 6, grad=False), floats(0, 0, 0), floats(0, 0, 0)
+    v = floats(0, 0, 0)
     with wp.Tape() as tape:
         wp.launch(twice, 3, [x], [y])  # linear
-        x.fill_(7.0)
-        wp.launch(times, 3, [x, w], [y])  # needs w alone
-        x.fill_(8.0)
-        wp.launch(cube, 3, [x], [x])  # saves what it overwrites itself
+        wp.launch(twice, 3, [y], [v])
+        y.fill_(7.0)
+        wp.launch(times, 3, [v, w], [z])  # needs w alone
+        v.fill_(8.0)
+        wp.launch(cube, 3, [v], [v])  # saves what it overwrites itself
     with silent():
-        tape.backward(grads=seeded(y))
+        tape.backward(grads=seeded(z))
+    assert x.grad.list() == [16, 20, 24]  # 2 * 2 * w
 
 
 @pytest.mark.parametrize("value", ["restored", "", None, 1])
@@ -216,10 +219,12 @@ def test_values_of_two_times_are_told_with_names() -> None:
     ],
 )
 def test_values_of_one_time_are_no_alarm(change: Any) -> None:
-    tape, *arrays = chain()
-    change(*arrays)
+    tape, x, w, y, z = chain()
+    change(x, w, y, z)
     with silent():
-        tape.backward(grads=seeded(arrays[-1]))
+        tape.backward(grads=seeded(z))
+    assert x.grad.list() == (3.0 * w.numpy() * np.array([1.0, 4.0, 9.0])).tolist()
+    assert w.grad.list() == [1.0, 8.0, 27.0]
 
 
 def test_an_input_in_place_that_starts_anew() -> None:

@@ -14,8 +14,9 @@ import pytest
 
 import engine as wp
 from engine.tape import rows
-from tests.unit.runtime.sequences import ONE_CALL, add, record, step
-from tests.unit.runtime.test_short_launches import in_place, made, scale, total, turns
+from tests.unit.runtime.launching import in_place, made, scale, total, turns
+from tests.unit.runtime.random_launches import OneTape as Program
+from tests.unit.runtime.sequences import ONE_CALL, add, step
 from tests.unit.tape.unseen_sequences import quiet
 
 pytestmark = [*ONE_CALL, pytest.mark.cold("counts objects and rows")]
@@ -33,90 +34,6 @@ def native(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             program.launches(6)
             program.tape.backward(program.loss)
         yield
-
-
-class Program:
-    """Launches on one tape, with all that may come between them."""
-
-    def __init__(self, seed: int) -> None:
-        self.random = np.random.default_rng(seed)
-        self.arrays = [made(N) for _ in range(6)]
-        self.loss = wp.zeros(1, dtype=float, requires_grad=True)
-        self.tape = wp.Tape()
-        self.trace: list[Any] = []
-
-    def one(self) -> Any:
-        return self.arrays[int(self.random.integers(len(self.arrays)))]
-
-    def launches(self, count: int) -> None:
-        with self.tape:
-            for k in range(count):
-                x, y = self.one(), self.one()
-                match k % 3 if count == 6 else int(self.random.integers(5)):
-                    case 0:
-                        wp.launch(scale, N, [x, y, 0.5])
-                    case 1:
-                        wp.launch(turns, N, [x, y, 3])
-                    case 2:
-                        wp.launch(total, N, [x], [self.loss])
-                    case 3:
-                        wp.launch(step, N, [x, y, 0.1], [made(N), made(N)])
-                    case _:
-                        wp.launch(in_place, N, [x])  # it saves what it overwrites
-
-    def between(self) -> None:
-        match int(self.random.integers(9)):
-            case 0:
-                with self.tape:
-                    wp.copy(self.one(), self.one())
-            case 1:
-                with self.tape:
-                    self.one().zero_()
-            case 2:
-                self.trace.append(self.tape.memory)
-            case 3:
-                self.trace.append(len(self.tape.gradients))
-            case 4:
-                self.tape.zero()
-            case 5:
-                self.tape.reset()
-            case 6:
-                with self.tape, wp.ScopedTimer("t", print=False):
-                    self.tape.record_scope_begin("scope")
-                    wp.launch(scale, N, [self.arrays[0], self.arrays[1], 2.0])
-                    self.tape.record_scope_end()
-                    self.trace.append([m[0] for m in self.tape.scopes])
-            case 7:
-                with self.tape:
-                    self.tape.record_func(lambda: None, [self.arrays[0]])
-            case _:
-                self.trace.append(len(self.tape.visualize().splitlines()))
-
-    def run(self) -> list[Any]:
-        for _ in range(8):
-            self.launches(int(self.random.integers(5)))
-            self.between()
-            if self.random.random() < 0.5:
-                self.tape.backward(self.loss)
-                self.trace += [None if a.grad is None else a.grad.numpy().tobytes()
-                               for a in self.arrays]  # fmt: skip
-                self.trace.append(self.tape.memory)
-        # Addresses are of each run.
-        self.trace.append(
-            [(*r[:2], len(r[2]), len(r[3]), *r[4:5], *r[6:]) for r in record(self.tape)]
-        )
-        return self.trace
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("seed", range(1, 31))
-def test_the_same_as_records(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Program(seed).run()
-    with monkeypatch.context() as m:
-        m.setattr(rows, "_LEAST", 10)  # two rows or three at once
-        assert Program(seed).run() == found
-        m.setattr(rows, "begun", lambda grows=False: [False])
-        assert Program(seed).run() == found
 
 
 def test_launches_are_no_objects_of_their_own() -> None:

@@ -15,17 +15,12 @@ from engine.diagnostics import EngineError
 from engine.tape.capture import capturing
 from tests.unit.runtime.sequences import ONE_CALL
 from tests.unit.tape.unseen_sequences import (
-    KERNELS,
     bits_of,
     captured,
     checks,
-    descend,
-    largest,
     moves,
-    product,
     run,
     scale,
-    total,
     training,
 )
 
@@ -34,87 +29,6 @@ pytestmark = [
     pytest.mark.usefixtures("alone"),
     pytest.mark.cold("counts what is captured natively"),
 ]
-
-
-def _fitted(seed: int) -> tuple[list[Any], Callable[[], list[Any]]]:
-    """Arrays, and a random iteration over them, which gives its tapes."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 40))
-    arrays = [wp.array(rng.normal(size=n).astype(np.float32), requires_grad=bool(rng.integers(4)))
-              for _ in range(5)]  # fmt: skip
-    arrays.append(wp.zeros(1, dtype=float, requires_grad=True))
-    loss, plan = arrays[-1], []
-    for _ in range(int(rng.integers(1, 3))):
-        plan.append(("clear", loss))
-        block = []
-        for _ in range(int(rng.integers(1, 5))):
-            kernel = KERNELS[int(rng.integers(4))]
-            apart = seed % 3 > 0  # else what is read is overwritten, as often as not
-            x = arrays[int(rng.integers(3 if apart else 5))]
-            y = arrays[int(rng.integers(3 if apart else 0, 5))]
-            kernel = scale if apart and kernel is product else kernel
-            y = loss if kernel in (total, largest) else y
-            block.append((kernel, x, y, float(rng.normal())))
-        block.append((total, block[-1][2] if block[-1][2] is not loss else arrays[0], loss, 0.5))
-        plan.append(("tape", block, bool(rng.integers(5)), bool(rng.integers(2))))
-        given = [a for a in arrays[:5] if a.requires_grad]
-        if given and rng.integers(3):
-            plan.append(("step", given[int(rng.integers(len(given)))]))
-
-    def iteration() -> list[Any]:
-        tapes = []
-        for what, *rest in plan:
-            if what == "clear":
-                rest[0].zero_()
-            elif what == "step":
-                (a,) = rest
-                wp.launch(descend, n, [a.grad, a, 0.01])
-            else:
-                block, back, zero = rest
-                tape = wp.Tape()
-                with tape:
-                    for kernel, x, y, s in block:
-                        wp.launch(kernel, n, [x, y, s])
-                if back:
-                    tape.backward(loss)
-                if zero:
-                    tape.zero()
-                tapes.append(tape)
-        return tapes
-
-    return arrays, iteration
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, 120, 20))
-def test_random_iterations(first: int) -> None:
-    taken = 0
-    for seed in range(first, first + 20):
-        arrays, iteration = _fitted(seed)
-        others, same = _fitted(seed)
-        seen, again = _fitted(seed)
-        graph = captured(same)
-        kept: list[Any] = []
-        looked = captured(again, kept)
-        for _ in range(6):
-            try:
-                iteration()
-                failed = False
-            except EngineError:
-                failed = True
-            for g in (graph, looked):
-                if failed:
-                    with pytest.raises(EngineError):
-                        wp.capture_launch(g)
-                else:
-                    wp.capture_launch(g)
-            if failed:
-                break
-            assert bits_of(others) == bits_of(arrays), seed
-            assert bits_of(seen) == bits_of(arrays), seed
-        assert looked._unseen is None
-        taken += graph._unseen is not None
-    assert taken >= 3
 
 
 def test_it_is_taken() -> None:

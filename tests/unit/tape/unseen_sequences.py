@@ -14,7 +14,7 @@ from engine.compile.cpu import schedule
 from engine.runtime import graphs
 from engine.runtime.base import ArrayBase
 from engine.runtime.guards import Guard
-from tests.unit.runtime.test_short_launches import way
+from tests.unit.runtime.launching import way
 
 F, V = wp.array(dtype=float), wp.array(dtype=wp.vec3)
 
@@ -116,3 +116,52 @@ def training() -> tuple[Any, Any, Callable[[], Any]]:
 def run(graph: graphs.Graph, count: int = 5) -> None:
     for _ in range(count):
         wp.capture_launch(graph)
+
+
+def fitted(seed: int) -> tuple[list[Any], Callable[[], list[Any]]]:
+    """Arrays, and a random iteration over them, which gives its tapes."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 40))
+    arrays = [wp.array(rng.normal(size=n).astype(np.float32), requires_grad=bool(rng.integers(4)))
+              for _ in range(5)]  # fmt: skip
+    arrays.append(wp.zeros(1, dtype=float, requires_grad=True))
+    loss, plan = arrays[-1], []
+    for _ in range(int(rng.integers(1, 3))):
+        plan.append(("clear", loss))
+        block = []
+        for _ in range(int(rng.integers(1, 5))):
+            kernel = KERNELS[int(rng.integers(4))]
+            apart = seed % 3 > 0  # else what is read is overwritten, as often as not
+            x = arrays[int(rng.integers(3 if apart else 5))]
+            y = arrays[int(rng.integers(3 if apart else 0, 5))]
+            kernel = scale if apart and kernel is product else kernel
+            y = loss if kernel in (total, largest) else y
+            block.append((kernel, x, y, float(rng.normal())))
+        block.append((total, block[-1][2] if block[-1][2] is not loss else arrays[0], loss, 0.5))
+        plan.append(("tape", block, bool(rng.integers(5)), bool(rng.integers(2))))
+        given = [a for a in arrays[:5] if a.requires_grad]
+        if given and rng.integers(3):
+            plan.append(("step", given[int(rng.integers(len(given)))]))
+
+    def iteration() -> list[Any]:
+        tapes = []
+        for what, *rest in plan:
+            if what == "clear":
+                rest[0].zero_()
+            elif what == "step":
+                (a,) = rest
+                wp.launch(descend, n, [a.grad, a, 0.01])
+            else:
+                block, back, zero = rest
+                tape = wp.Tape()
+                with tape:
+                    for kernel, x, y, s in block:
+                        wp.launch(kernel, n, [x, y, s])
+                if back:
+                    tape.backward(loss)
+                if zero:
+                    tape.zero()
+                tapes.append(tape)
+        return tapes
+
+    return arrays, iteration

@@ -232,6 +232,10 @@ def test_the_largest_numbers_of_all(logarithmic, tmp_path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         figure.savefig(tmp_path / "a.png")
+    (shown,) = figure.axes[0].images
+    colours = shown.norm(shown.get_array())
+    assert (colours[0, 0], colours[0, 1]) == (1.0, 0.0)  # the ends of the scale
+    assert 0.0 < colours[1, 1] < 1.0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,230 @@
+"""The fast paths of launches, tapes, graphs and copies: one table.
+
+A path says how it is switched on, for which programs, and of what parts it consists. A part can be
+counted, which shows that programs take it, and broken, which shows that the comparison sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+import engine as wp
+from engine.compile.cpu import CPU, launcher, runner
+from engine.runtime import transfer
+from engine.runtime.execute import Executable
+from engine.runtime.launch import launch as plain_launch
+from engine.runtime.recorded_launch import BY_PYTHON
+from engine.tape import rows
+from engine.tape.unseen import Unseen
+from tests import parts
+from tests.unit.runtime import fast_programs as programs
+from tests.unit.runtime.fast_programs import Iteration, Program, Repeat
+from tests.unit.runtime.launching import way
+from tests.unit.tape.unseen_sequences import quiet
+
+Function = Callable[..., Any]
+Switch = Callable[[pytest.MonkeyPatch], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function of a path. broken: it as a fault could leave it, given the right one."""
+
+    name: str
+    put: Callable[[pytest.MonkeyPatch, Callable[[Function], Function]], None]
+    broken: Callable[[Function], Function]
+
+
+@dataclass(frozen=True)
+class Path:
+    """on, off: the way that is compared, and the plain one. again: how often it runs."""
+
+    name: str
+    on: Switch
+    programs: dict[str, Program]
+    parts: tuple[Part, ...]
+    repeat: Repeat = lambda iteration: iteration
+    off: Switch = lambda m: way(m, short=False)
+    again: int = 1
+
+    def differences(self, program: Program, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        """The steps at which the traces of a program differ; empty if they are the same."""
+        with self.off(monkeypatch):
+            expected = program(lambda iteration: iteration)
+        found: list[int] = []
+        for _ in range(self.again):
+            with self.on(monkeypatch):
+                mine = program(self.repeat)
+            found += [k for k, (a, b) in enumerate(zip(mine, expected, strict=False)) if a != b]
+            found += [min(len(mine), len(expected))] * (len(mine) != len(expected))
+        return found
+
+    def spoiled(self, part: Part) -> Path:
+        """The path with a part of it broken."""
+
+        @contextmanager
+        def on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+            with self.on(monkeypatch), monkeypatch.context() as m:
+                part.put(m, part.broken)
+                yield
+
+        return replace(self, on=on, again=1)
+
+
+# ------------------------------------------------------------ parts, and what a fault leaves
+
+
+def twice(real: Function) -> Function:
+    """What changes memory does it twice."""
+
+    def broken(*args: Any, **named: Any) -> Any:
+        came = real(*args, **named)
+        return came if came is None or came is False else real(*args, **named)
+
+    return broken
+
+
+def nothing(gives: Any) -> Callable[[Function], Function]:
+    """It says that all was done, and does nothing."""
+    return lambda real: lambda *args: gives
+
+
+def not_zero(real: Function) -> Function:
+    def broken(*args: Any) -> Any:
+        made = real(*args)
+        if made is not None and made.dtype is wp.float32:
+            made.numpy()[...] = 1.0
+        return made
+
+    return broken
+
+
+def turned_round(real: Function) -> Function:
+    def broken(listed: list[Any], records: list[Any], most: int) -> Any:
+        came = real(listed, records, most)
+        records.reverse()
+        return came
+
+    return broken
+
+
+def native(name: str, broken: Callable[[Function], Function] = twice) -> Part:
+    """A compiled function, which Python's launch asks then."""
+
+    def put(m: pytest.MonkeyPatch, wrap: Callable[[Function], Function]) -> None:
+        functions = CPU.made
+        assert functions is not None
+        functions = functions._replace(**{name: wrap(getattr(functions, name))})
+        m.setattr(launcher.maker, "made", functions)
+        m.setattr(CPU, "made", functions)
+        m.setattr(wp, "launch", plain_launch)
+        m.setattr(wp.Launch, "launch", BY_PYTHON)
+
+    return Part(name, put, broken)
+
+
+def launched(m: pytest.MonkeyPatch, wrap: Callable[[Function], Function]) -> None:
+    call = wp.launch
+    m.setattr(wp, "launch", wrap(lambda *args, **named: call(*args, **named) or True))
+
+
+def of(owner: Any, name: str, broken: Callable[[Function], Function] = twice) -> Part:
+    """A function of Python, in a module or a class."""
+    return Part(name, lambda m, wrap: m.setattr(owner, name, wrap(getattr(owner, name))), broken)
+
+
+# ------------------------------------------------------------ ways
+
+
+def natively(m: pytest.MonkeyPatch) -> AbstractContextManager[Any]:
+    return way(m, "native")
+
+
+@contextmanager
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Launches are rows of one list, of which records are made two or three at once."""
+    with quiet(monkeypatch), monkeypatch.context() as m:
+        m.setattr(rows, "_LEAST", 10)
+        yield
+
+
+@contextmanager
+def no_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with quiet(monkeypatch), monkeypatch.context() as m:
+        m.setattr(rows, "begun", lambda grows=False: [False])
+        yield
+
+
+def captured(iteration: Iteration) -> Iteration:
+    """By a graph, whose tapes nobody has."""
+    with wp.ScopedCapture() as capture:
+        iteration()
+    return lambda: wp.capture_launch(capture.graph)
+
+
+def kept(iteration: Iteration) -> Iteration:
+    """By a graph; somebody has its tapes."""
+    with wp.ScopedCapture() as capture:
+        tapes = iteration()
+
+    def turn(tapes: Any = tapes) -> None:
+        wp.capture_launch(capture.graph)
+
+    return turn
+
+
+@contextmanager
+def long_copies(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[None]:
+    with way(monkeypatch, short), monkeypatch.context() as m:
+        for name in ("copied", "take", "take_list"):
+            m.setattr(transfer, name, lambda *_: False)
+        yield
+
+
+def cut(threads: int) -> Switch:
+    """Launches in parts, however small, by so many threads."""
+
+    @contextmanager
+    def on(m: pytest.MonkeyPatch) -> Iterator[None]:
+        with way(m, short=False), parts.cut(threads):
+            yield
+
+    return on
+
+
+COPIES = tuple(of(transfer, name, nothing(True)) for name in ("copied", "take", "take_list"))
+PATHS = [
+    Path("short launches", lambda m: way(m, short=True), programs.LAUNCHES,
+         (of(Executable, "brief"),), again=2),
+    Path("whole launches", natively, {**programs.LAUNCHES, **programs.RANDOM_LAUNCHES},
+         (native("whole"), native("back_all"), native("zeros", not_zero),
+          native("cleared", nothing([])), native("seeded", nothing(True)),
+          Part("call", launched, twice)), again=2),
+    Path("passes of many records", natively, {**programs.PASSES, **programs.TAPES},
+         (native("back_all"),), again=2),
+    Path("rows", few_rows, {**programs.TAPES, **programs.PASSES},
+         (native("made", turned_round), native("back_all"))),
+    Path("rows, beside records", few_rows, programs.TAPES, (native("made", turned_round),),
+         off=no_rows),
+    Path("sequences", natively, programs.CAPTURED,
+         (native("many"), native("announce_all", nothing(True)))),
+    Path("sequences of tapes that nobody has", quiet, programs.ITERATIONS,
+         (of(Unseen, "__call__", nothing(True)), native("many")), repeat=captured),
+    Path("sequences of tapes that somebody has", quiet, programs.ITERATIONS,
+         (native("many"),), repeat=kept),
+    Path("parts by 2 threads", cut(2), {**programs.LAUNCHES, **programs.PASSES},
+         (of(runner, "_in_parts"),), off=cut(1)),
+    Path("parts by 7 threads", cut(7), {**programs.LAUNCHES, **programs.PASSES},
+         (of(runner, "_in_parts"),), off=cut(1)),
+    Path("copies of bytes", lambda m: way(m, short=True), programs.COPIES, COPIES,
+         off=lambda m: long_copies(m, True)),
+    Path("copies of bytes, announced natively", natively, programs.COPIES,
+         (*COPIES, native("announced", nothing(True))),
+         off=lambda m: long_copies(m, "native")),
+]  # fmt: skip
+NAMES = {path.name: path for path in PATHS}
