@@ -44,9 +44,9 @@ class Outcome:
     script_seconds: wall time of the target itself. moved: what its inputs' being moved did.
     settled: what several such runs say. written: of a capture, where that was asked for.
     found: the finding that it was reduced to. pictures: Jacobians of launches, where they were
-    asked for. likenesses: see `folded`. notes: what is to be told of the run beside its results. left_alone: functions
-    with a gradient of their own that were called, and are not checked as they are of installed
-    packages. passes: what its backward passes gave, where that was asked for.
+    asked for. likenesses: see `folded`. notes: what is to be told of the run beside its results.
+    left_alone: functions with a gradient of their own that were called, and are not checked as they
+    are of installed packages. passes: what its backward passes gave, where that was asked for.
     """
 
     kind: Kind
