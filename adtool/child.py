@@ -33,7 +33,7 @@ from adtool.exits import ToolError, because
 from adtool.faults import FaultLog
 from adtool.job import Columns, JacobianOptions, Job, ListingOptions, Running
 from adtool.matrices import MatrixGallery
-from adtool.outcome import Outcome, folded
+from adtool.outcome import Outcome, Settled, folded
 from adtool.packages import as_module
 from adtool.program_modules import ProgramModules, Restart
 from adtool.raised import file_of, is_normal, kind_of, place_of, shown, text_of
@@ -45,7 +45,7 @@ from adtool.surroundings import LastWords, Surroundings
 from adtool.target import TargetError, first_folder, join_threads, run_target
 from engine.alias import install
 from engine.archive import ArchiveError
-from engine.autograd import Derivative, Enough, Mover, Share, Witness
+from engine.autograd import Derivative, Enough, Share, Witness
 from engine.characters import clean
 from engine.diagnostics import Diagnostic
 from engine.foreign import Watched, watching
@@ -115,6 +115,9 @@ def _outcome(
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # what there is by now is written
     except Restart as restart:
+        if os.getpid() != owner:  # one of several runs: who waits for it starts anew
+            (here / files.AGAIN).write_text(restart.choice)
+            return Outcome("interrupted")
         os.chdir(begin[0] or os.sep)
         os.execve(sys.executable, [*sys.orig_argv, restart.choice], begin[1])
     except KeyboardInterrupt:
@@ -176,8 +179,14 @@ def _run(
         engine.config.overwrites = job.options.overwrites
     if job.running is not None:
         return _run_plainly(job, job.running, owner, modules, around)
-    moving = job.moving
-    mover = None if moving is None else Mover(moving.tape, moving.step, moving.late)
+    mover = None
+    if job.moving is not None:
+        from adtool.steps import next_step
+
+        step = next_step(job.moving, folder)
+        if isinstance(step, Settled):
+            return Outcome("done", settled=step)
+        owner, mover = os.getpid(), step
     noted = FaultLog(folder)
     start = time.monotonic()
     with (

@@ -16,6 +16,7 @@ DERIVATIVES = "derivatives.json"
 LISTING = "listing.json"
 FAULTS = "faults"
 TRACES = "traces.json"
+AGAIN = "again"  # why all runs of a process are to start anew
 
 _MOST = 16 << 30  # bytes
 

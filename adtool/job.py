@@ -150,11 +150,13 @@ class ListingOptions:
 
 @dataclass(frozen=True, slots=True)
 class Moving:
-    """Which tape's inputs to move, and by how much; see `engine.autograd.Mover`."""
+    """Which tape's inputs to move, step by step; see `adtool.steps`.
 
-    tape: int
-    step: float
-    late: tuple[int, ...] = ()
+    sought: JSON of `engine.autograd.Sought`. seconds: that a run may take.
+    """
+
+    sought: str
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,25 @@ from typing import Any, Literal
 from adtool.captures.head import Written
 from adtool.matrices import LaunchPictures
 from adtool.report import Duration, Finding, Problem
-from engine.autograd import LaunchResult, Moved, PassNotes, TapeResult
+from engine.autograd import Broken, FunctionCheck, LaunchResult, Moved, PassNotes, TapeResult
 from engine.classes import dataclass
 from engine.diagnostics import Span
 
 Kind = Literal[
     "done", "raised", "exited", "target", "engine", "environment", "internal", "interrupted"
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What runs with inputs moved say of a tape: nothing where all is empty.
+
+    other: the target does not do the same twice. broken, function: what was found.
+    """
+
+    other: bool = False
+    broken: Broken | None = None
+    function: FunctionCheck | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +42,11 @@ class Outcome:
     launches each tape has. processes: how many the target started. strayed: words among the
     target's arguments that are options of the tool, and that the target does not seem to use.
     script_seconds: wall time of the target itself. moved: what its inputs' being moved did.
-    written: of a capture, where that was asked for. found: the finding that it was reduced to.
-    pictures: Jacobians of launches, where they were asked for. likenesses: see `folded`. notes:
-    what is to be told of the run beside its results. left_alone: functions with a gradient of their
-    own that were called, and are not checked as they are of installed packages. passes: what its
-    backward passes gave, where that was asked for.
+    settled: what several such runs say. written: of a capture, where that was asked for.
+    found: the finding that it was reduced to. pictures: Jacobians of launches, where they were
+    asked for. likenesses: see `folded`. notes: what is to be told of the run beside its results.
+    left_alone: functions with a gradient of their own that were called, and are not checked as they
+    are of installed packages. passes: what its backward passes gave, where that was asked for.
     """
 
     kind: Kind
@@ -50,6 +62,7 @@ class Outcome:
     strayed: tuple[str, ...] = ()
     script_seconds: float = 0.0
     moved: Moved | None = None
+    settled: Settled | None = None
     written: Written | None = None
     found: Finding | None = None
     pictures: tuple[LaunchPictures, ...] = ()

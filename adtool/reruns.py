@@ -12,20 +12,23 @@ import stat
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from adtool import codec
 from adtool.executors.base import INTERRUPTED
 from adtool.exits import ToolError
 from adtool.job import Job, Moving
 from engine import config
 
 if TYPE_CHECKING:
+    from adtool.outcome import Settled
     from adtool.report import Failure
     from adtool.session import Session
-    from engine.autograd import Broken, FunctionCheck, Moved, Sought, TapeResult
+    from engine.autograd import Broken, FunctionCheck, Sought, TapeResult
 
 # A target that runs longer is not run again unless that was asked for, in seconds.
 SHORT = 5.0
+RUNS = 6  # of a target in one process, and its start
 _TAPES = 3  # tapes of one run that are looked at; those that are alike count once
 
 
@@ -58,10 +61,11 @@ def settled(session: Session, job: Job, deadline: float | None) -> Session:
         for tape in session.tapes:
             if tape.sought is None or _alike(tape.sought) != _alike(sought):
                 continue
-            if found == "other":
+            told = found.broken or found.function
+            if found.other:
                 out[tape.tape] = _left(out[tape.tape], _OTHER)
-            elif found is not None:
-                out[tape.tape] = _with(out[tape.tape], found, tape.sought == sought)
+            elif told is not None:
+                out[tape.tape] = _with(out[tape.tape], told, tape.sought == sought)
     return replace(session, tapes=tuple(out[t.tape] for t in session.tapes))
 
 
@@ -145,40 +149,26 @@ def _alike(s: Sought) -> object:
     return s.reads, s.seen, s.functions
 
 
-def _settle(
-    sought: Sought, job: Job, seconds: float, deadline: float | None
-) -> Broken | FunctionCheck | Literal["other"] | None:
-    """What the runs say; `other` where the target does not do the same twice."""
-    from engine.autograd import STEPS, decided, judged, repeats
-
-    runs: dict[float, Moved] = {}
-    for step in STEPS:
-        limit = 10.0 + 4.0 * seconds
-        if deadline is not None:
-            limit = min(limit, deadline - time.monotonic())
-        moving = Moving(sought.tape, step, sought.late)
-        moved = None if limit <= 0 else _moved(job, moving, limit)
-        if moved is None:
-            return None
-        runs[step] = moved
-        if moved.threads or (step == 0.0 and not repeats(sought, moved)):
-            return "other"
-        if decided(sought, runs):
-            return None
-    return judged(sought, runs)
-
-
-def _moved(job: Job, moving: Moving, limit: float) -> Moved | None:
+def _settle(sought: Sought, job: Job, seconds: float, deadline: float | None) -> Settled:
+    """What further runs say of a tape; nothing where they come to no end."""
+    from adtool.outcome import Settled
     from adtool.session import run_session
 
+    each = 10.0 + 4.0 * seconds
+    limit = RUNS * each
+    if deadline is not None:
+        limit = min(limit, deadline - time.monotonic())
+    if limit <= 0:
+        return Settled()
+    moving = Moving(codec.dumps(sought), each)
     try:
         again = Job(job.target, job.options, moving=moving, overlay=job.overlay)
         done = run_session(again, timeout=limit, silent=True)
     except ToolError:
-        return None
+        return Settled()
     if done.failure is not None and done.failure.kind == INTERRUPTED:
         raise Interrupted(done.failure)
-    return done.moved
+    return done.settled or Settled()
 
 
 def _with(tape: TapeResult, found: Broken | FunctionCheck, itself: bool) -> TapeResult:

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from adtool.jacobian_report import JacobianReport
     from adtool.kernel_listing import KernelListing
     from adtool.matrices import LaunchPictures
-    from adtool.outcome import Outcome
+    from adtool.outcome import Outcome, Settled
     from adtool.report import Duration
-    from engine.autograd import Moved, PassNotes, TapeResult
+    from engine.autograd import PassNotes, TapeResult
 
 # The tool is imported without the program's folders, of which some may be in PYTHONPATH.
 _BOOT = f"""import _signal
@@ -63,8 +63,8 @@ class Session:
 
     kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot, listing: what
     the job asked for in place of a check. recorded, processes, durations, strayed, script_seconds,
-    moved, pictures, notes, left_alone, passes: see `Outcome`. faults: what launches did wrong, on a
-    tape or not. traces: JSON of `adtool.traces.Traces`, not read yet, where the job asked for it
+    settled, pictures, notes, left_alone, passes: see `Outcome`. faults: what launches did wrong, on
+    a tape or not. traces: JSON of `adtool.traces.Traces`, not read yet, where the job asked for it
     and the script came to its end. written: of a capture, where the job asked for one. found: what
     it was reduced to.
     part: whether it is but one test of a program, so that what is not found may be elsewhere.
@@ -88,7 +88,7 @@ class Session:
     strayed: tuple[str, ...] = ()
     listing: KernelListing | None = None
     script_seconds: float = 0.0
-    moved: Moved | None = None
+    settled: Settled | None = None
     faults: tuple[Seen, ...] = ()
     traces: str = ""
     written: Written | None = None
@@ -156,7 +156,7 @@ def run_session(
     return Session(
         job.target, job.options, done.tapes, done.kernels, failure, seconds, seen, plot,
         done.recorded, done.processes, done.durations, done.strayed, listing,
-        done.script_seconds, done.moved, noted, traces, done.written, done.found,
+        done.script_seconds, done.settled, noted, traces, done.written, done.found,
         done.pictures, derivatives=derivatives, notes=done.notes,
         left_alone=done.left_alone, passes=done.passes,
     )  # fmt: skip

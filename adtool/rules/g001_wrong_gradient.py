@@ -114,7 +114,7 @@ class WrongGradient(Rule):
                     message = f"{told} {seen_of(hit, count)}: {pair.reason}"
                 help = _written(hit, launch.by_hand)
             elif launch.blame:
-                help = _told(launch.blame[0])
+                help = _told(_shown(group, launch.blame[0]))
                 if len(launch.blame) > 1:
                     others = ", ".join(f"`{b.derivative}` ({b.span})" for b in launch.blame[1:])
                     notes += (f"nor right are {others}",)
@@ -191,6 +191,12 @@ class WrongGradient(Rule):
                 span=first.span or first.site, tape=tape, launch=-1, count=len(group),
                 notes=others, near=tuple(x.site for x in f.functions),
             )  # fmt: skip
+
+
+def _shown(group: list[Hit], wrong: Blame) -> Blame:
+    """The same with operands: not every launch is searched for them."""
+    every = (b for h in group for b in h.launch.blame if b.span == wrong.span)
+    return wrong if wrong.parts else next((b for b in every if b.parts), wrong)
 
 
 def _told(wrong: Blame) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -15,7 +16,7 @@ from engine.autograd.comparison.judgement import (
     Judgement,
     judge,
 )
-from engine.autograd.reference.differences import Slope, one_sided, opinions
+from engine.autograd.reference.differences import Slope, one_sided, opinions, remembered
 from engine.autograd.reference.noise import Line, fourth_differences
 from engine.autograd.reference.step_sweep import step_sizes, sweep
 from engine.foreign.evaluated import SHAKEN, ZERO, Evaluated
@@ -54,6 +55,7 @@ def settled(
         return judge(difference, allowed, error)
     if e.tolerance.literal:
         return judge(difference, allowed + error, error, bool(np.isfinite(ref)))
+    value = remembered(value)  # the looks below ask for many of the same values
     rest = cache(lambda: _rest(value, scale))
     if _nothing(e, value, scale, ad, ref) and not _refuted(e, value, scale, ad, found, rest()):
         return PASS
@@ -61,7 +63,7 @@ def settled(
         verdict = _swept(e, value, scale, ad, allowed)
         sharp = np.isfinite(ref) and difference > TRUST * error + allowed
         return FAIL if verdict is PASS and sharp else verdict
-    if (rough := _by_rest(e, value, scale, ad, error, allowed, most, rest())) is not None:
+    if (rough := _by_rest(e, value, scale, ad, error, allowed, most, rest)) is not None:
         return rough
     kink = _kink(e, value, scale, ad, allowed)
     if kink is not None:
@@ -93,17 +95,25 @@ def _is_chaotic(e: Evaluated, value: Line, ad: float) -> bool:
 
 def _by_rest(
     e: Evaluated, value: Line, scale: float, ad: float, known: float, allowed: float, most: float,
-    noise: float,
+    rest: Callable[[], float],
 ) -> Judgement | None:  # fmt: skip
     """What larger steps say where a value is rougher than its own rounding; None where it is not.
 
     They tell fewer digits. What cannot be told does not matter beside larger entries. known: the
     error that a closer look has found; less than that rounding over the largest step is none.
-    noise: see `_rest`.
+    rest: see `_rest`. It takes many values, and is not asked where no rounding could excuse what
+    the gradient is off by.
     """
+    steps = _larger_steps(value, scale)
+    if not any(
+        off <= allowed or off <= LOST * most or off <= VAGUE * abs(near)
+        for near, off in ((near, abs(ad - near)) for _, near, _ in steps)
+    ):
+        return None
+    noise = rest()
     if noise <= CANCELLED * e.precision.epsilon * abs(float(value(0.0)[0])):
         return None
-    near, error = _by_larger_steps(value, scale, noise)
+    near, error = _by_larger_steps(steps, noise)
     off = abs(ad - near)
     if off <= allowed or (off <= TRUST * error and max(off, error) <= LOST * most):
         return PASS
@@ -173,14 +183,23 @@ def _small_steps_agree(
     return asked
 
 
-def _by_larger_steps(value: Line, scale: float, rest: float) -> tuple[float, float]:
-    """The slope by the step that tells most of a value with that rounding, and its error."""
+def _larger_steps(value: Line, scale: float) -> list[tuple[float, float, float]]:
+    """Slopes by larger steps: the step, the slope, and what an extrapolation takes away."""
     out = []
     with np.errstate(all="ignore"):
         for h in (step * scale for step in LARGER):
             near, far = (float((value(t) - value(-t))[0]) / (2.0 * t) for t in (h, 2.0 * h))
             bend = (near - far) / 3.0  # Richardson's extrapolation takes most of it away
-            out.append((near + bend, 8.0 * rest / h + BENDS * abs(bend)))
+            out.append((h, near + bend, bend))
+    return out
+
+
+def _by_larger_steps(
+    steps: Sequence[tuple[float, float, float]], rest: float
+) -> tuple[float, float]:
+    """The slope by the step that tells most of a value with that rounding, and its error."""
+    with np.errstate(all="ignore"):
+        out = [(near, 8.0 * rest / h + BENDS * abs(bend)) for h, near, bend in steps]
     return min(out, key=lambda found: found[1] if np.isfinite(found[1]) else np.inf)
 
 

@@ -12,10 +12,7 @@ from engine.foreign.operation import Array
 
 def copied(tensor: Any) -> Any:
     """A tensor's values in memory of its own, laid out alike, without history."""
-    import torch
-
-    with torch.no_grad():
-        return tensor.detach().clone()
+    return tensor.detach().clone()
 
 
 def again(a: Any, lifted: bool = False) -> Any:
@@ -37,9 +34,8 @@ def numbers(tensor: Any) -> Array:
     """A tensor's values in float64."""
     import torch
 
-    with torch.no_grad():
-        found = tensor.detach().to("cpu", torch.float64)
-        return np.array(found.numpy(), np.float64, copy=True)
+    found = tensor.detach().to("cpu", torch.float64)
+    return np.array(found.numpy(), np.float64, copy=True)
 
 
 def tensor_of(values: Array, like: Any, lifted: bool) -> Any:
@@ -48,9 +44,7 @@ def tensor_of(values: Array, like: Any, lifted: bool) -> Any:
 
     dtype = torch.float64 if lifted else like.dtype
     out = torch.empty_like(like, dtype=dtype, memory_format=torch.preserve_format)
-    with torch.no_grad():
-        out.copy_(torch.from_numpy(np.array(values, np.float64, order="C")))
-    return out.detach()
+    return out.copy_(torch.from_numpy(np.array(values, np.float64, order="C")))
 
 
 def name_of(dtype: Any) -> str:

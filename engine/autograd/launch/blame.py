@@ -8,7 +8,7 @@ compares there. For native functions, whose code is C++, differences stand in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -33,6 +33,7 @@ Array = NDArray[Any]
 SECONDS = 2.0  # that looking for operands takes at most; the place is known without them
 THREADS = 64  # that are run
 CALLS = 256  # that are compared
+TRIES = 4  # launches of a kernel that are searched for operands without any being found
 STEPS = 100_000  # statements of a thread
 SAME = 1e-6  # relative
 SAME_SINGLE = 1e-4  # the same in single precision
@@ -44,13 +45,36 @@ EVIDENCE = 1e-9  # a difference below this part of results by operands may be ro
 UNITS = 16  # numbers of a result that are looked at one by one
 
 
+class Shown:
+    """Derivatives of which an earlier launch has shown operands at which they are wrong.
+
+    Operands are looked for by the interpreter, which takes longer than all else of a check: once
+    they are found, or were looked for in vain in so many launches, later launches of the kernel
+    name the derivative alone.
+    """
+
+    def __init__(self) -> None:
+        self._left: dict[Hashable, int] = {}
+
+    def wants(self, key: Hashable) -> bool:
+        """Whether operands are to be looked for."""
+        return self._left.get(key, TRIES) > 0
+
+    def add(self, key: Hashable, found: Blame) -> None:
+        """Notes what came of a search."""
+        self._left[key] = 0 if found.parts else self._left.get(key, TRIES) - 1
+
+
 def blame(
-    exact: Evaluation, outputs: Sequence[str], rng: np.random.Generator, thread: int = 0
-) -> tuple[Blame, ...]:
+    exact: Evaluation, outputs: Sequence[str], rng: np.random.Generator, thread: int = 0,
+    shown: Shown | None = None,
+) -> tuple[Blame, ...]:  # fmt: skip
     """The wrong ones of the derivatives and replays that the user wrote for functions.
 
-    thread: the one that is most likely to show it, which is looked at first.
+    thread: the one that is most likely to show it, which is looked at first. shown: by launches of
+    the same program before.
     """
+    shown = shown or Shown()
     w = {b: rng.standard_normal(exact.initial[b].shape) for b in outputs}
     given = {a: g.copy() for a, g in exact.vjp(w).items()}
     single = any(g.dtype != np.float64 for g in given.values())
@@ -71,8 +95,14 @@ def blame(
                 other.close()
         except (EvaluationFailed, EngineError, TypeError):
             continue
-        if differs:
-            out.append(_at_worst(exact, f, thread))
+        if not differs:
+            continue
+        key = exact.variants, f.name
+        found = _plain(f)
+        if shown.wants(key):
+            found = _at_worst(exact, f, thread)
+            shown.add(key, found)
+        out.append(found)
     return tuple(out)
 
 
@@ -109,13 +139,18 @@ class _Watching(interp._Thread):
         return super().call(fn, args)
 
 
-def _at_worst(exact: Evaluation, fn: n.Function, thread: int) -> Blame:
-    """The derivative at those of its operands where it is furthest off, as time allows."""
-    grad, written = fn.grad, fn.grad or fn.replay
+def _plain(fn: n.Function) -> Blame:
+    """What is wrong, without operands."""
+    written = fn.grad or fn.replay
     assert written is not None
     label = fn.name.removesuffix("_lifted")
     own = label if written.native is not None else written.name.removesuffix("_lifted")
-    plain = Blame(label, own, written.span, replay=fn.grad is None)
+    return Blame(label, own, written.span, replay=fn.grad is None)
+
+
+def _at_worst(exact: Evaluation, fn: n.Function, thread: int) -> Blame:
+    """The derivative at those of its operands where it is furthest off, as time allows."""
+    grad, plain = fn.grad, _plain(fn)
     if grad is None or fn.native is not None or grad.native is not None:
         return plain
     sites = [s for s in _all_calls(exact.variants.ir) if s.func is fn]

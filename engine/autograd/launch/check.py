@@ -149,7 +149,7 @@ def _checked(
         found = judged(found, spreads)
         result = replace(
             result, stops=tuple((f.name, f.span) for f in ends), pairs=found,
-            blame=blamed(found, evaluated, rng), spreads=spreads,
+            blame=blamed(found, evaluated, rng, experience.shown), spreads=spreads,
         )  # fmt: skip
         through = detached(launch, compared.pairs, how)
         if through:

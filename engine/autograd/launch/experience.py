@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from engine.autograd.launch.blame import Shown
 from engine.autograd.launch.equal import EqualLaunches
 from engine.autograd.launch.glance import Glances
 from engine.autograd.results import LaunchResult, PairResult, WholeResult
@@ -40,6 +41,7 @@ class Experience:
     def __init__(self) -> None:
         self._glances = Glances()
         self.equal = EqualLaunches()
+        self.shown = Shown()
         self._met: Counter[Hashable] = Counter()
         self._asked: set[Hashable] = set()
         self._kinked: set[Hashable] = set()

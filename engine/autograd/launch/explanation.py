@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.autograd.launch.blame import blame
+from engine.autograd.launch.blame import Shown, blame
 from engine.autograd.launch.corner import corner
 from engine.autograd.launch.directions import Comparisons
 from engine.autograd.launch.evaluation import Evaluations
@@ -53,13 +53,13 @@ def _named(pair: PairResult, launch: Evaluations) -> PairResult:
 
 
 def blamed(
-    pairs: Sequence[PairResult], launch: Evaluations, rng: np.random.Generator
+    pairs: Sequence[PairResult], launch: Evaluations, rng: np.random.Generator, shown: Shown
 ) -> tuple[Blame, ...]:
-    """The derivatives written by hand that are wrong, where some pair is."""
+    """The derivatives written by hand that are wrong, where some pair is. shown: see `blame`."""
     worst = next((p for p in pairs if p.verdict == "fail"), None)
     if worst is None:
         return ()
-    return blame(launch.exact, launch.outputs, rng, _thread_of(worst, launch))
+    return blame(launch.exact, launch.outputs, rng, _thread_of(worst, launch), shown)
 
 
 def _thread_of(pair: PairResult, launch: Evaluations) -> int:

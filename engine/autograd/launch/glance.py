@@ -28,6 +28,7 @@ from engine.autograd.launch.recorded_arguments import (
     recorded_launch,
 )
 from engine.autograd.launch.unassigned import unassigned_reads
+from engine.cached import cached_property
 from engine.draws import default_rng
 from engine.lang.numbers import epsilon
 from engine.tape.records import LaunchRecord
@@ -50,7 +51,11 @@ class Glances:
     def __init__(self) -> None:
         self._kept: dict[Hashable, tuple[Evaluations, Decisions | None]] = {}
         self._bytes = 0
-        self._normals = default_rng(0x61A).standard_normal(POOL)
+
+    @cached_property
+    def _normals(self) -> Array:
+        """Random numbers to take some of; few programs have so many launches that any are."""
+        return default_rng(0x61A).standard_normal(POOL)
 
     def seems_right(
         self, kind: Hashable, record: LaunchRecord, rng: np.random.Generator, rounding: float

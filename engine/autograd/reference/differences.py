@@ -9,7 +9,7 @@ Numerical Recipes, section 5.7). Where they disagree, the step shrinks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -209,15 +209,14 @@ def nearer(wide: Slope, near: Slope) -> Slope:
         )
 
 
-def opinions(line: Line, scale: float, precision: WorkingPrecision = FLOAT64) -> list[Slope]:
+def opinions(line: Line, scale: float, precision: WorkingPrecision = FLOAT64) -> Iterator[Slope]:
     """Derivatives by several small steps, each with its bound: for judging a disagreement."""
-    out = []
     with np.errstate(all="ignore"):
         noise = fourth_differences(line, precision.step * scale) if precision.coarse else 0.0
-        for factor in sorted(f for f in precision.factors if f < 1)[::-1][:4]:
-            value, err = richardson(line, precision.step * scale * factor, precision, noise)
-            out.append(Slope(value, err))
-    return out
+    for factor in sorted(f for f in precision.factors if f < 1)[::-1][:4]:
+        with np.errstate(all="ignore"):
+            found = Slope(*richardson(line, precision.step * scale * factor, precision, noise))
+        yield found
 
 
 def richardson(

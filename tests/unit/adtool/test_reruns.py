@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 
 from adtool import reruns
 from adtool.job import CheckOptions, Job
+from adtool.outcome import Settled
 from adtool.reruns import _with
 from adtool.rules import load_rules
+from adtool.steps import settling
 from engine.autograd import Broken, Event, Moved, Sought, TapeResult
 from engine.diagnostics import Span
 
@@ -22,6 +25,22 @@ COPY = Broken(
 
 def host(line: int, to: int, file: str = "rnn.py") -> Broken:
     return Broken("host", "", Span(file, line, 22, line, 31), ("o",), to=Span(file, to, 5, to, 40))
+
+
+def running(monkeypatch: pytest.MonkeyPatch, moved: Callable[[float], Moved | None]) -> None:
+    """Has runs give this, by their step."""
+
+    def settle(sought: Sought, *_: object) -> Settled:
+        course = settling(sought)
+        step = next(course)
+        while True:
+            try:
+                step = course.send(moved(step))
+            except StopIteration as end:
+                found: Settled = end.value
+                return found
+
+    monkeypatch.setattr(reruns, "_settle", settle)
 
 
 @pytest.mark.parametrize(("line", "to"), [(17, 18), (17, 30), (12, 18)])
@@ -45,7 +64,7 @@ def test_what_was_not_followed_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """Where the program is not run again, what only that would tell is a note."""
-    monkeypatch.setattr(reruns, "_moved", lambda *_: None)
+    running(monkeypatch, lambda step: None)
     read = Span("rnn.py", 12, 5, 12, 30)
     sought = Sought(0, 1.0, 0.5, (read,), (), ("o",))
     made = session(TapeResult(0, (launch(0),), sought=sought))
@@ -70,10 +89,7 @@ def test_a_program_that_does_not_do_the_same_twice_is_told(
     launch: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def moved(_: Job, moving: Any, __: float) -> Moved:
-        return Moved(moving.step, value + moving.step * 0.5, (), "", threads)
-
-    monkeypatch.setattr(reruns, "_moved", moved)
+    running(monkeypatch, lambda step: Moved(step, value + step * 0.5, (), "", threads))
     read = Span("rnn.py", 12, 5, 12, 30)
     made = session(TapeResult(0, (launch(0),), sought=Sought(0, 1.0, 0.5, (read,), (), ("o",))))
     (tape,) = reruns.settled(made, Job(made.target, CheckOptions()), None).tapes
@@ -88,12 +104,12 @@ def test_sums_that_come_in_another_order_each_time(
     """As those of GPUs: what they leave uncertain accuses nobody, and what is wrong is told."""
     slope = 0.5 * 1.01
 
-    def moved(_: Job, moving: Any, __: float) -> Moved:
-        off = apart * (1 if moving.step >= 0 else -1)
-        event = Event(0, read, str(moving.step))
-        return Moved(moving.step, 1.0 + off + moving.step * slope, (event,), "", False)
+    def moved(step: float) -> Moved:
+        off = apart * (1 if step >= 0 else -1)
+        event = Event(0, read, str(step))
+        return Moved(step, 1.0 + off + step * slope, (event,), "", False)
 
-    monkeypatch.setattr(reruns, "_moved", moved)
+    running(monkeypatch, moved)
     read = Span("rnn.py", 12, 5, 12, 30)
     made = session(TapeResult(0, (launch(0),), sought=Sought(0, 1.0, 0.5, (read,), (), ("o",))))
     (tape,) = reruns.settled(made, Job(made.target, CheckOptions()), None).tapes

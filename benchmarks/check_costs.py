@@ -1,0 +1,220 @@
+"""Measures what `adtool check` adds to a program's time, and writes benchmarks/CHECK_COSTS.md.
+
+    python -m benchmarks.check_costs                    samples and tests/programs; writes the page
+    python -m benchmarks.check_costs SCRIPT ...         these alone; prints, writes nothing
+    python -m benchmarks.check_costs --rounds 5 --data FILE    also writes the figures as JSON
+    python -m benchmarks.check_costs --cpu              judges by CPU seconds, on a machine in use
+
+Each program runs plainly and under `adtool check`: once each to compile kernels, then several times
+each in turn. Given are the least wall times of whole processes, and the least CPU times (user and
+system, of the process and of all that it started). Programs whose framework is not installed are
+named and left out; of the others, the time of `import torch` (or `jax`) is taken off both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from benchmarks.machine import describe, package
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+FOLDERS = ("samples", "samples/interop", "tests/programs/right", "tests/programs/broken",
+           "tests/programs/reported")  # fmt: skip
+FRAMEWORKS = ("torch", "jax", "paddle", "warp", "cupy", "numba")
+REASONS = HERE / "check_costs_reasons.json"
+TIMES, SECONDS = 2.0, 0.5  # the target: at most so many times the plain run, and so much more
+SLOWEST = 10
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Time:
+    """Seconds of a process with all that it started: by the clock, and of processors."""
+
+    wall: float
+    cpu: float
+
+    def least(self, other: Time) -> Time:
+        """The less of each."""
+        return Time(min(self.wall, other.wall), min(self.cpu, other.cpu))
+
+    def without(self, other: Time) -> Time:
+        """What is left of it."""
+        return Time(max(0.0, self.wall - other.wall), max(0.0, self.cpu - other.cpu))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A program's cost: by itself and under the check, without the import of its frameworks."""
+
+    name: str
+    plain: Time
+    check: Time
+    imports: Time
+
+    def over(self, clock: str) -> float:
+        """Seconds that the check takes beyond the target. clock: "wall" or "cpu"."""
+        plain, check = getattr(self.plain, clock), getattr(self.check, clock)
+        return float(check - (TIMES * plain + SECONDS))
+
+
+def once(arguments: list[str], folder: Path) -> Time:
+    """Runs Python with these arguments. What the program's exit status says is not looked at."""
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "MPLBACKEND": "Agg", "PYTHONPATH": paths()},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Time(time.perf_counter() - began, used.ru_utime + used.ru_stime)
+
+
+def paths() -> str:
+    """The path of modules with this project first."""
+    return os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def least(arguments: list[list[str]], folder: Path, rounds: int) -> list[Time]:
+    """The least time of each command; they take turns, after one round that is not counted."""
+    for one in arguments:
+        once(one, folder)
+    found = [Time(float("inf"), float("inf"))] * len(arguments)
+    for _ in range(rounds):
+        found = [a.least(once(one, folder)) for a, one in zip(found, arguments, strict=True)]
+    return found
+
+
+def imported(program: Path) -> set[str]:
+    """Frameworks that a program imports anywhere."""
+    names = set()
+    for node in ast.walk(ast.parse(program.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {a.name.partition(".")[0] for a in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.partition(".")[0])
+    return names & set(FRAMEWORKS)
+
+
+def options(program: Path) -> list[str]:
+    """Options that the check of a program is given by its comments (`# expect: args=...`)."""
+    lines = program.read_text(encoding="utf-8").splitlines()
+    mark = "# expect: args="
+    return [w for line in lines if line.startswith(mark) for w in line[len(mark) :].split()]
+
+
+class Imports:
+    """Seconds that the import of frameworks takes, beside an empty process."""
+
+    def __init__(self, rounds: int) -> None:
+        self.rounds = rounds
+        self.known: dict[str, Time] = {}
+
+    def of(self, names: set[str]) -> Time:
+        """Of these together."""
+        if not names:
+            return Time(0.0, 0.0)
+        # Most frameworks import NumPy, which the engine imports, too.
+        text = f"import numpy, {', '.join(sorted(names))}"
+        if text not in self.known:
+            empty, full = least([["-c", "import numpy"], ["-c", text]], ROOT, self.rounds)
+            self.known[text] = full.without(empty)
+        return self.known[text]
+
+
+def measure(program: Path, imports: Imports, rounds: int) -> Cost:
+    """Measures one program."""
+    path = program.resolve()
+    check = ["-m", "adtool", "check", *options(path), str(path)]
+    plain, checked = least([[str(path)], check], path.parent, rounds)
+    own = imports.of(imported(path))
+    return Cost(path.stem, plain.without(own), checked.without(own), own)
+
+
+def page(costs: list[Cost], missing: list[str], clock: str) -> str:
+    """The costs as a page; slowest first are named with their reasons."""
+    said = {"wall": "by the clock", "cpu": "of processors"}[clock]
+    machine = ", ".join(f"{k}: {v}" for k, v in describe().items() if k != "warp-lang")
+    frameworks = ", ".join(f"{n}: {package(n)}" for n in ("torch", "jax"))
+    reasons = json.loads(REASONS.read_text(encoding="utf-8")) if REASONS.exists() else {}
+    met = sum(c.over(clock) <= 0 for c in costs)
+    order = sorted(costs, key=lambda c: -c.over(clock))
+    out = [
+        "# What a check adds to a program", "", f"{machine}, {frameworks}.", "",
+        "Measured by `python -m benchmarks.check_costs`: least seconds of whole processes, with "
+        "kernels compiled before. *plain* is `python PROGRAM`, *check* is `adtool check PROGRAM`; "
+        "the import of PyTorch and JAX (*import*) is taken off both. The target is that a check "
+        f"takes at most {TIMES:g} times the plain run and {SECONDS:g} s, judged by seconds {said}: "
+        f"{met} of {len(costs)} programs meet it.", "",
+        f"## The slowest {SLOWEST}", "",
+        "Those that are furthest beyond the target, or nearest to it.", "",
+        "| program | plain | check | beyond the target | reason |", "|---|---|---|---|---|",
+        *(
+            f"| `{c.name}` | {getattr(c.plain, clock):.2f} s | {getattr(c.check, clock):.2f} s "
+            f"| {c.over(clock):+.2f} s | {reasons.get(c.name, '')} |"
+            for c in order[:SLOWEST]
+        ), "",
+        "## All programs", "",
+        "| program | import | plain | check | plain, CPU | check, CPU | target |",
+        "|---|---|---|---|---|---|---|",
+        *(
+            f"| `{c.name}` | {f'{c.imports.wall:.2f} s' if c.imports.wall else ''} "
+            f"| {c.plain.wall:.2f} s | {c.check.wall:.2f} s "
+            f"| {c.plain.cpu:.2f} s | {c.check.cpu:.2f} s "
+            f"| {'met' if c.over(clock) <= 0 else 'missed'} |"
+            for c in costs
+        ),
+    ]  # fmt: skip
+    if missing:
+        out += ["", f"Not measured, since a framework is not installed: {', '.join(missing)}."]
+    return "\n".join(out) + "\n"
+
+
+def main() -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.check_costs")
+    parser.add_argument("programs", nargs="*", type=Path, metavar="SCRIPT")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"turns of each ({ROUNDS})")
+    parser.add_argument("--data", type=Path, help="write the figures into this file as JSON")
+    parser.add_argument("--cpu", action="store_true", help="judge by CPU seconds")
+    given = parser.parse_args()
+    programs = given.programs or [p for f in FOLDERS for p in sorted((ROOT / f).glob("*.py"))]
+    imports = Imports(given.rounds)
+    costs, missing = [], []
+    for program in programs:
+        if any(find_spec(name) is None for name in imported(program)):
+            missing.append(f"`{program.stem}`")
+            continue
+        costs.append(measure(program, imports, given.rounds))
+        c = costs[-1]
+        print(
+            f"{c.name:<45} plain {c.plain.wall:6.2f} s, check {c.check.wall:6.2f} s; CPU "
+            f"{c.plain.cpu:6.2f} s, {c.check.cpu:6.2f} s", file=sys.stderr, flush=True,
+        )  # fmt: skip
+        if given.data:
+            given.data.write_text(
+                json.dumps([asdict(c) for c in costs], indent=1), encoding="utf-8"
+            )
+    text = page(costs, missing, "cpu" if given.cpu else "wall")
+    print(text)
+    if not given.programs:
+        (HERE / "CHECK_COSTS.md").write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
