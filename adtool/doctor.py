@@ -65,11 +65,11 @@ _PACKAGES = (
     ("matplotlib", "matplotlib", "plots (`adtool jacobian --out`): pip install matplotlib", False),
     ("graphviz", "graphviz", "graphs of tapes: pip install graphviz", False),
     ("jinja2", "jinja2", "the page of `adtool report`: pip install jinja2", False),
-    ("cupy", "", "CUDA: pip install 'adtool[cuda12]' or 'adtool[cuda13]'", False),
-    ("torch", "torch", "to use engine from PyTorch: pip install 'adtool[torch]'", False),
-    ("jax", "jax", "to use engine from JAX: pip install 'adtool[jax]'", False),
-    ("paddle", "paddlepaddle", "to use engine from Paddle: pip install 'adtool[paddle]'", False),
-    ("numba", "numba", "to share arrays with Numba: pip install 'adtool[numba]'", False),
+    ("cupy", "", "CUDA: pip install cupy-cuda12x, or 'cupy-cuda13x[ctk]'", False),
+    ("torch", "torch", "to use engine from PyTorch: pip install torch", False),
+    ("jax", "jax", "to use engine from JAX: pip install jax", False),
+    ("paddle", "paddlepaddle", "to use engine from Paddle: pip install paddlepaddle", False),
+    ("numba", "numba", "to share arrays with Numba: pip install numba", False),
 )
 
 

@@ -56,7 +56,7 @@ def make(jobs: int, root: str) -> Ray:
         _ray()
     except ImportError:
         raise ToolError("the executor `ray` needs Ray, which is not installed",
-                        "pip install 'adtool[ray]'", "environment") from None  # fmt: skip
+                        "pip install ray", "environment") from None  # fmt: skip
     return Ray(jobs, root)
 
 

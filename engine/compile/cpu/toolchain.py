@@ -45,7 +45,7 @@ _CANDIDATES = ("g++", "clang++", "c++")
 _HELP = (
     "install a C++ compiler: the package g++ (Debian, Ubuntu), gcc-c++ (Fedora, RHEL), gcc "
     "(Arch, conda: gxx) or the Xcode command line tools (macOS); or, without a system package, "
-    "`pip install adtool[zig]`; or name one in the environment variable CXX"
+    "`pip install ziglang`; or name one in the environment variable CXX"
 )
 
 

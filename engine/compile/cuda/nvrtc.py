@@ -31,7 +31,7 @@ def find() -> Any:
             Diagnostic(
                 "E301",
                 "no compiler for CUDA found",
-                help="install CuPy: `pip install adtool[cuda13]`",
+                help="install CuPy: `pip install 'cupy-cuda13x[ctk]'`",
                 notes=(f"{type(e).__name__}: {e}",),
             )
         ) from None

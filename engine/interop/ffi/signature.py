@@ -42,7 +42,7 @@ def require_jax() -> None:
     except ImportError as e:
         raise JaxMissing(
             Diagnostic("E202", f"kernels in JAX need the package jax: {e}", call_span(),
-                       help="pip install 'adtool[jax]'")
+                       help="pip install jax")
         ) from None  # fmt: skip
     del jax
 

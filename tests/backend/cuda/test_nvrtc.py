@@ -24,7 +24,7 @@ try:
     nvrtc.version()
     MISSING = ""
 except CompilerError as e:
-    MISSING = f"no NVRTC: {e.diagnostics[0].notes[0]} (pip install 'adtool[cuda13]')"
+    MISSING = f"no NVRTC: {e.diagnostics[0].notes[0]} (pip install 'cupy-cuda13x[ctk]')"
 pytestmark = [pytest.mark.nvrtc, pytest.mark.skipif(bool(MISSING), reason=MISSING)]
 
 PTX = "compute_90"  # the compiler's own part; `sm_90` is machine code

@@ -63,7 +63,7 @@ def test_without_cupy_there_is_no_compiler(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(CompilerError) as e:
         Cuda().compile([ir(doubles)])
     (d,) = e.value.diagnostics
-    assert (d.code, d.help) == ("E301", "install CuPy: `pip install adtool[cuda13]`")
+    assert (d.code, d.help) == ("E301", "install CuPy: `pip install 'cupy-cuda13x[ctk]'`")
 
 
 class Refusing:

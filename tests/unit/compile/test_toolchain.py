@@ -43,7 +43,7 @@ def test_no_compiler(no_compiler: Path) -> None:
         compile_functions([filling(1)])
     (d,) = caught.value.diagnostics
     assert d.code == "E301"
-    assert "pip install adtool[zig]" in d.help
+    assert "pip install ziglang" in d.help
     assert "g++" in d.help
     assert "CXX" in d.help
 
