@@ -38,19 +38,18 @@ class WrongGradient(Rule):
     severity = "error"
     manual = Manual(
         what="""
-            The adjoint of a kernel gives another derivative than the kernel's values show.
-            Each launch on the tape is checked by itself, at the input values that it had
-            when it was recorded, and only where the reference derivative is known well
-            enough to tell the difference.
+            The adjoint of a kernel disagrees with the derivative of the kernel's values. adtool
+            checks each launch on the tape alone, at its recorded inputs, and reports it only
+            where the reference derivative is accurate enough to tell the difference.
 
-            The same holds for functions of other frameworks whose gradient is written by hand:
-            torch.autograd.Function, custom operators of torch.library, jax.custom_vjp and
-            jax.custom_jvp, and others. The finding stands at the function that was written.
+            The same holds for handwritten gradients in other frameworks:
+            torch.autograd.Function, custom operators of torch.library, jax.custom_vjp,
+            jax.custom_jvp, and others. The finding points at the function that you wrote.
             """,
         why="""
-            An optimiser that follows a wrong gradient still moves, and often still gets
-            better for a while: it converges slowly, to the wrong place, or not at all,
-            and nothing else will tell you why.
+            An optimiser that follows a wrong gradient still moves, and often improves for a
+            while. It then converges slowly, to the wrong place, or not at all, and nothing else
+            tells you why.
             """,
         example="""
             @engine.func
@@ -65,21 +64,21 @@ class WrongGradient(Rule):
             `d y[0] / d x[0]`: adjoint 4, reference 12
             """,
         todo="""
-            Where the finding points at a derivative that you wrote, derive that one again:
-            it must add (derivative of each result) times (adjoint of that result) to the
-            adjoint of each input, and must add, not assign.
+            If the finding points at a derivative that you wrote, derive it again. It must add
+            (derivative of each result) times (adjoint of that result) to the adjoint of each
+            input. It must add, not assign.
 
-            Where it points at a kernel without such a derivative, look for a thread that
-            reads what another thread of the same launch writes: the launch is then no
-            function of its inputs. If there is none, it is a bug of the engine; the
-            kernel and the line with the two values are all that a report of it needs.
+            If it points at a kernel without such a derivative, look for a thread that reads an
+            element that another thread of the same launch writes: such a launch is not a
+            function of its inputs. If there is no such thread, it is a bug of the engine.
+            Please report the kernel, and the line with the two values.
 
-            A program that runs on Warp itself has Warp's adjoints, which are wrong for some
-            kernels. The finding says so, and why, where the reason is one that is known.
+            A program that runs on Warp itself uses Warp's adjoints, which are wrong for some
+            kernels. The finding says so, and gives the reason if adtool knows it.
 
-            A gradient that is another one on purpose (a straight-through estimator, a layer
-            that reverses gradients) is marked by a comment at its line:
-            `def backward(ctx, grad):  # adtool: ignore[G001]`.
+            If a gradient is intentionally different (a straight-through estimator, a layer that
+            reverses gradients), mark its line with a comment: `def backward(ctx, grad):  #
+            adtool: ignore[G001]`.
             """,
     )
 

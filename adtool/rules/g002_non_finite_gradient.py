@@ -39,15 +39,15 @@ class NonFiniteGradient(Rule):
     severity = "error"
     manual = Manual(
         what="""
-            The adjoint of a launch holds a NaN or an infinity although the values that went
-            into the launch are finite. The finding names the first such launch, the array
-            and element, and, where it is known, the operation and the operand values that
-            it had there.
+            The adjoint of a launch contains a NaN or an infinity although the inputs of the
+            launch are finite. The finding names the first such launch, the array and the
+            element. If adtool can tell, it also names the operation and the values of its
+            operands.
             """,
         why="""
-            One NaN in a gradient spreads to every parameter that shares an update with it,
-            and from there into everything. The forward values often stay finite, so that
-            the loss looks healthy until the update.
+            One NaN in a gradient spreads to every parameter of the same update, and from there
+            to everything. The forward values often stay finite, so the loss looks healthy until
+            the update.
             """,
         example="""
             y[i] = engine.sqrt(x[i])      # x[i] is 0: the slope of sqrt is infinite there
@@ -56,12 +56,12 @@ class NonFiniteGradient(Rule):
             `engine.sqrt(x[i])` with x[i] = 0
             """,
         todo="""
-            Keep the operation away from the point where its slope is not finite: sqrt(x + e)
-            with a small e, a guard as `if x > 0.0:`, or a formula without the operation
-            (compare squared lengths, not lengths).
+            Keep the operation away from the point where its slope is not finite: write sqrt(x +
+            e) with a small e, add a branch such as `if x > 0.0:`, or use a formula without the
+            operation (compare squared lengths instead of lengths).
 
-            A guard must be a branch. In where(x > 0.0, sqrt(x), 0.0) both sides are computed,
-            and 0 times an infinite slope is NaN.
+            The guard must be a branch: where(x > 0.0, sqrt(x), 0.0) computes both sides, and 0
+            times an infinite slope is NaN.
             """,
     )
 

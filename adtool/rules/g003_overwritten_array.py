@@ -29,28 +29,35 @@ class OverwrittenArray(Rule):
     severity = "error"
     manual = Manual(
         what="""
-            A launch read an array, and something wrote to the same elements before the backward
-            pass, which needs what the launch had read. It is an error where the gradient is
-            wrong because of it: under engine.config.overwrites = "present", and where something
-            that is not on the tape wrote between recording and the first backward pass. It is a
-            warning where the engine saved and restored the values, so that the gradient is
-            right: that costs memory, and other engines would be wrong there. It is a note where
-            no gradient depends on what was lost. All this holds as well where a launch overwrites
-            what it has read itself. Accumulating (+=, atomic_add, x[i] = x[i] + y) is no overwrite.
+            A launch read an array, and an operation wrote to the same elements before the
+            backward pass, which needs the values that the launch read. The severity depends on
+            the effect:
 
-            Whether a gradient depends on it is not guessed: the adjoint of the launch runs on
-            copies of the gradients, with and without the lost values, at the program's own
-            backward pass. What a tape overwrote that never runs backward is looked at when the
-            program ends. Elements are those that the launch read, and the write is the first one
-            to them.
+            error: the gradient is wrong. This happens under engine.config.overwrites =
+            "present", and when an operation outside of the tape writes between recording and
+            the first backward pass.
 
-            Of functions of other frameworks whose gradient is written by hand: an argument that is
-            changed in place without a word (ctx.mark_dirty), what was kept for the backward
-            (ctx.y = y) and changed before it ran, a backward that changes the gradient that it is
-            given, or what was saved.
+            warning: the engine saved and restored the values, so the gradient is right. This
+            costs memory, and other engines would give a wrong gradient.
+
+            note: no gradient depends on the lost values.
+
+            The same holds for a launch that overwrites its own input. Accumulation (+=,
+            atomic_add, x[i] = x[i] + y) is not an overwrite.
+
+            adtool does not guess whether a gradient depends on the lost values. At the
+            program's own backward pass, it runs the adjoint of the launch on copies of the
+            gradients, with and without the lost values. For a tape that never runs backward, it
+            does so when the program ends. The finding names the elements that the launch read,
+            and the first write to them.
+
+            For handwritten gradients of other frameworks, adtool reports: an argument that a
+            function changes in place without ctx.mark_dirty; a value that was kept for the
+            backward (ctx.y = y) and changed before it ran; a backward that changes its incoming
+            gradient, or a saved tensor.
             """,
         why="""
-            The gradient mixes values of two times, and no check of single launches can see it.
+            The gradient mixes values of two times. A check of single launches cannot see this.
             The loss often still goes down, slowly or to the wrong place.
             """,
         example="""
@@ -64,9 +71,9 @@ class OverwrittenArray(Rule):
             overwritten by kernel `forces` in launch 2 before the backward pass read it
             """,
         todo="""
-            Give each step an array of its own, or leave engine.config.overwrites at "restore".
-            Where something that is not on the tape wrote: run the backward pass before that, or
-            record the tape again after it.
+            Give each step a separate array, or leave engine.config.overwrites at "restore". If
+            the write is outside of the tape, run the backward pass before it, or record the
+            tape again after it.
             """,
     )
 

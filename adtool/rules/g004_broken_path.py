@@ -28,25 +28,27 @@ class BrokenPath(Rule):
     severity = "error"
     manual = Manual(
         what="""
-            What the tape computes depends on an array with requires_grad=True, but on the way
-            back the gradient ends, or a part of it does. The finding names the first place from
-            the end at which what flows forward does not flow back: an array without
+            A result of the tape depends on an array with requires_grad=True, but on the way
+            back the gradient, or a part of it, ends before it reaches the array. The finding
+            names the first place from the end where this happens. It can be an array without
             requires_grad, a kernel without a backward pass, a native function without an
-            adjoint, a conversion to an integer, a value that was written outside of the tape (by
-            the host, by a launch outside of the `with` block, or by a captured graph or recorded
-            command that is launched inside of it), a tape that never ran backward.
+            adjoint, a conversion to an integer, or a tape that never ran backward. It can also
+            be a value that was written outside of the tape: by the host, by a launch outside of
+            the `with` block, or by a captured graph or recorded command that is launched inside
+            of it.
 
-            What the host reads while the tape records is followed by running the script again with
-            its inputs moved. What it computed before the `with` block from an input that is on the
-            tape too, and what a launch made of one there, may be meant as a constant (a rest
-            length, a target), and is not told where the input also gets a gradient by another way.
+            If the host reads an array while the tape records, adtool runs the script again with
+            moved inputs to see whether the loss depends on it. Values that were computed before
+            the `with` block from an input of the tape may be intended as constants (a rest
+            length, a target). adtool does not report them if the input also gets a gradient by
+            another way.
 
-            Of functions of other frameworks: the gradient written by hand gives None, or zeros
-            whatever the values are, for an input on which the results depend.
+            For handwritten gradients of other frameworks: the gradient is None, or zero for all
+            values, for an input on which the results depend.
             """,
         why="""
-            The parameter behind it gets a gradient of zero, or a part of one, and nothing
-            raises: an optimizer does not move it, or moves it to the wrong place.
+            The parameter gets a gradient of zero, or only a part of its gradient, and no error
+            is raised. An optimizer does not move it, or moves it to the wrong place.
             """,
         example="""
             y = engine.zeros(n, dtype=float)          # requires_grad is missing
@@ -59,7 +61,7 @@ class BrokenPath(Rule):
             """,
         todo="""
             Make every float array between the parameters and the loss with requires_grad=True,
-            and compute it on the tape. Where the gradient is meant to stop, say so:
+            and compute it on the tape. If the gradient should stop, say so:
             engine.stop_gradient(a) is a constant to everything that reads it.
             """,
     )

@@ -32,13 +32,13 @@ class Kink(Rule):
     severity = "note"
     manual = Manual(
         what="""
-            A launch was recorded exactly where its function has a corner, such as abs(x) at
-            0 or max(a, b) at a = b. The slope to the left and the slope to the right differ,
-            and the adjoint is one of them or lies between them.
+            A launch was recorded exactly where its function has a corner, such as abs(x) at 0
+            or max(a, b) at a = b. The slopes to the left and to the right differ, and the
+            adjoint is one of them or lies between them.
             """,
         why="""
-            Nothing is wrong: any value between the slopes is a subgradient, and optimisers
-            live with it. It is said because finite differences disagree with the adjoint
+            Nothing is wrong: any value between the slopes is a subgradient, and optimisers can
+            use it. adtool reports the kink because finite differences disagree with the adjoint
             there, which would otherwise look like a failure.
             """,
         example="""
@@ -48,8 +48,9 @@ class Kink(Rule):
             `engine.max(x[i], 0.0)`, `d y[0] / d x[0]`: adjoint 0, reference 0.5
             """,
         todo="""
-            Usually nothing. Where many elements start on the corner (parameters initialised
-            with zeros under abs or max), start beside it, or use a smooth form.
+            Usually nothing. If many elements start at the corner (for example, parameters that
+            are initialised with zeros and go into abs or max), start beside it, or use a smooth
+            function.
             """,
     )
 

@@ -45,12 +45,12 @@ class Inconclusive(Rule):
     severity = "warning"
     manual = Manual(
         what="""
-            The adjoint and the reference differ, but the reference itself is not known well
-            enough to blame the adjoint: its own noise is larger than the tolerance.
+            The adjoint and the reference differ, but the reference is not accurate enough to
+            blame the adjoint: its own noise is larger than the tolerance.
             """,
         why="""
-            A verdict either way would be a guess. Calling it wrong teaches people to ignore
-            the tool, and calling it right hides bugs.
+            A verdict either way would be a guess. A false error teaches people to ignore the
+            tool, and a false pass hides bugs.
             """,
         example="""
             y[i] = engine.floor(1.0e6 * x[i]) * 1.0e-6    # steps below the step size
@@ -58,9 +58,9 @@ class Inconclusive(Rule):
             warning[G006]: kernel `k` could not be judged in launch 0 of tape 0: ...
             """,
         todo="""
-            Read the reason that the finding gives. Often another step size settles it
-            (--eps), or inputs of moderate size: derivatives at 1e8 in float32 have few
-            digits to compare. A wider --rtol accepts what the noise allows.
+            Read the reason in the finding. Another step size (--eps) often helps, or inputs of
+            moderate size: derivatives at 1e8 in float32 have few digits to compare. A larger
+            --rtol accepts the noise.
             """,
     )
 

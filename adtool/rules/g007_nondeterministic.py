@@ -34,17 +34,17 @@ class Nondeterministic(Rule):
     severity = "warning"
     manual = Manual(
         what="""
-            A launch was run twice at the same inputs, and its results, or those of its
+            adtool ran a launch twice at the same inputs, and its results, or those of its
             adjoint, differ by more than rounding in another order explains. The finding gives
-            the spread: the largest difference beside the largest value. Launches on a GPU, in
-            which several threads add floats to one element, run there some times more, since
-            they add in another order each time: a spread that is rounding is a note, with the
-            line of the sum.
+            the spread: the largest difference relative to the largest value. If several threads
+            of a launch on a GPU add floats to one element, adtool runs the launch a few more
+            times, because the order of the additions changes. A spread of the size of rounding
+            is a note, with the line of the sum.
             """,
         why="""
-            Such a launch is no function of its inputs, so that it has no derivative that a
-            check could compare with, and a run cannot be repeated. Where only the order of a
-            sum is another one, the gradient is right, and last digits are not the same twice.
+            Such a launch is not a function of its inputs, so it has no derivative that a check
+            could compare with, and a run cannot be repeated. If only the order of a sum
+            changes, the gradient is right, but its last digits differ from run to run.
             """,
         example="""
             engine.atomic_add(next, 0, 1)     # who comes first gets the first place
@@ -54,10 +54,10 @@ class Nondeterministic(Rule):
             warning[G007]: kernel `k` gives other results each time it runs ...
             """,
         todo="""
-            Let no thread depend on which other one came first: give each its own place, and
-            sum up in a fixed order where digits matter. Random numbers belong to a seed that
-            is an argument of the kernel. With `engine.config.deterministic = True`, sums on
-            GPUs have an order, which costs time (see docs/cuda.md).
+            Do not let a thread depend on which other thread came first: give each thread a
+            separate place, and sum in a fixed order if the last digits matter. Pass the seed of
+            random numbers to the kernel as an argument. `engine.config.deterministic = True`
+            gives sums on GPUs a fixed order, which costs time (see docs/cuda.md).
             """,
     )
 

@@ -27,16 +27,17 @@ class OutOfBounds(Rule):
     severity = "error"
     manual = Manual(
         what="""
-            A thread read, wrote or updated an element that its array has not, or named a place
+            A thread read, wrote or updated an element outside of its array, or named a place
             outside of a view, or a component outside of a vector, matrix or local array. An
-            index from -n to -1 counts from the end and is right; one below -n is outside.
+            index from -n to -1 counts from the end and is valid; an index below -n is out of
+            bounds.
 
-            Every launch of the script is looked at, on a tape or not, and its adjoint too. Native
-            functions (func_native) cannot be looked at.
+            adtool looks at every launch of the script, on a tape or not, and at its adjoint. It
+            cannot look into native functions (func_native).
             """,
         why="""
-            Elsewhere the launch reads or destroys whatever lies there: another row, another
-            array, the memory of Python itself. Results and gradients are then anything, and
+            Without adtool, the launch reads or destroys other memory: another row, another
+            array, the memory of Python itself. Results and gradients are then arbitrary, and
             differ from run to run. Under `adtool check` the run is safe: such a load gives
             zero, and such a store or atomic update does nothing.
             """,
@@ -48,9 +49,9 @@ class OutOfBounds(Rule):
             in thread 63
             """,
         todo="""
-            Launch fewer threads, leave the threads at the border out (`if i + 1 < x.shape[0]`),
-            or clamp the index. Where indices are data, look at how they were made.
-            --no-bounds does without these looks.
+            Launch fewer threads, skip the threads at the border (`if i + 1 < x.shape[0]`), or
+            clamp the index. If indices are data, check how they are computed. --no-bounds turns
+            this check off.
             """,
     )
 

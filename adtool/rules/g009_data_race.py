@@ -27,27 +27,28 @@ class DataRace(Rule):
     severity = "error"
     manual = Manual(
         what="""
-            One thread of a launch wrote an element that another one read or wrote, and not by an
-            atomic update: what stays there, or what is read, depends on the order in which the
-            threads run. Element by element, components and views included; atomics meet each
-            other without harm, and `x[i] += v` is one. To read what other threads of the launch
-            add to is a race as well.
+            One thread of a launch wrote an element, without an atomic update, that another
+            thread read or wrote. The result depends on the order in which the threads run.
+            adtool compares single elements, with components and views. Atomic updates of one
+            element by several threads are no race, and `x[i] += v` is an atomic update. Reading
+            an element that other threads of the launch add to is a race.
 
-            A note only: threads stored values of their own that happened to be equal, or looked
-            at an element before an atomic minimum or maximum. Stores of one value that is the
-            same for all threads (a flag) are no finding.
+            The finding is only a note if threads stored separate values that happened to be
+            equal, or read an element before an atomic minimum or maximum. Stores of one value
+            that is the same for all threads (a flag) are no finding.
 
-            Launches that are proven to be free of races are not looked at; of the others the
-            first of each kernel for its arguments, and where floats decide, later ones now and
-            then. Adjoints written by hand are not looked at: on the CPU they run in order.
+            adtool skips launches that it can prove free of races. Of the other launches it
+            looks at the first one of each kernel and its arguments; if floats decide which
+            elements a thread accesses, it looks at some later ones too. It does not look at
+            handwritten adjoints: on the CPU they run in order.
             """,
         why="""
-            On the CPU threads run in order here, so that results are the same each time; on a
-            GPU they are not. The gradient follows the order that ran, if it can: that of
-            `y[0] = y[0] * x[i]` in all threads is exact on the CPU, and refused on GPUs.
-            Kernels of which all threads store a value of their own to one element, made of
-            nothing that was there, `backward()` refuses (E407). Under `adtool check` it goes on,
-            so that the rest can be checked.
+            On the CPU, threads run in order, so the results are the same each time; on a GPU
+            they are not. The gradient follows the order that ran, if it can: the gradient of
+            `y[0] = y[0] * x[i]` in all threads is exact on the CPU, and refused on GPUs. If all
+            threads of a kernel store different values to one element, and no value depends on
+            the old one, `backward()` refuses the gradient (E407). Under `adtool check` it
+            continues, so that adtool can check the rest.
             """,
         example="""
             i = wp.tid()
@@ -57,9 +58,9 @@ class DataRace(Rule):
             writes it, thread 1 reads it
             """,
         todo="""
-            Add with `wp.atomic_add`, give each thread an element of its own, or read from one
-            array and write to another. Where one value is to win, choose it with
-            `wp.atomic_max` or `wp.atomic_cas`.
+            Add with `wp.atomic_add`, give each thread a separate element, or read from one
+            array and write to another. If one value should win, choose it with `wp.atomic_max`
+            or `wp.atomic_cas`.
             """,
     )
 

@@ -23,16 +23,16 @@ class Composition(Rule):
     severity = "error"
     manual = Manual(
         what="""
-            The gradient that the tape's backward pass gives is not the derivative of what the
-            tape computed, although each launch on it has a right derivative. The whole tape
-            was replayed in float64 along a random direction in the arrays that it read, and
-            its backward pass was run as the program runs it: at what it reads of the arrays by
-            then (see engine.config.overwrites), and only through arrays with
-            requires_grad=True. The first operation from the end at which the two part is named,
-            and why. Where an array was overwritten that is G003, where a path is broken G004.
+            The backward pass of the tape does not give the derivative of the whole tape,
+            although each launch on it has a right derivative. adtool replayed the tape in
+            float64 along a random direction in its input arrays, and ran its backward pass as
+            the program does: with the contents of the arrays at that time (see
+            engine.config.overwrites), and only through arrays with requires_grad=True. The
+            finding names the first operation from the end where the two differ, and the reason.
+            If an array was overwritten, the finding is G003; if a path is broken, G004.
             """,
         why="""
-            No check of single kernels can see this. The loss often still goes down, slowly or
+            A check of single kernels cannot see this. The loss often still goes down, slowly or
             to the wrong place, because a part of the gradient is right.
             """,
         example="""
@@ -45,8 +45,8 @@ class Composition(Rule):
             launch 0 writes shares memory with another one, with a gradient of its own
             """,
         todo="""
-            Shared memory: use one array object, or views of it, not two arrays that wrap the
-            same memory.
+            If arrays share memory, use one array object, or views of it, instead of two arrays
+            over the same memory.
             """,
     )
 

@@ -36,17 +36,19 @@ class Rounding(Rule):
     manual = Manual(
         what="""
             The adjoint is right: computed in float64 it agrees with the reference. Computed in
-            the kernel's own precision, as the program does, rounding puts it off by more than
-            the tolerance allows. The finding gives the decimal digits that are lost of those
-            that the precision has (7 for float32). A derivative that is zero up to rounding of
-            the launch's inputs, as that by a mean which minimises a sum of squares, has no digits
-            to lose, and is silent; so is one that other launches of the same line have a hundred
-            times as large as what this one is off by, as at the end of a fit.
+            the kernel's own precision, as the program does, its rounding error exceeds the
+            tolerance. The finding gives the number of decimal digits that are lost (float32 has
+            7).
+
+            Two cases are not reported, because they lose nothing: a derivative that is zero up
+            to rounding of the launch's inputs, such as the derivative by a mean that minimises
+            a sum of squares; and a derivative whose error is less than a hundredth of the
+            derivatives of other launches at the same line, such as at the end of a fit.
             """,
         why="""
-            The gradient points somewhere else than the mathematics says, though no formula is
-            wrong. Usually values of very different size are added, or nearly equal ones
-            subtracted, and the forward values suffer as well.
+            The gradient points in another direction than the mathematics says, although no
+            formula is wrong. The usual reason is that values of very different size are added,
+            or nearly equal values are subtracted. The forward values suffer as well.
             """,
         example="""
             y[i] = (x[i] + 1.0e7) - 1.0e7     # 1e7 + 0.3 is 1e7 in float32
@@ -54,7 +56,7 @@ class Rounding(Rule):
             warning[G011]: rounding in the adjoint of kernel `k` ...: 7 of 7 digits are lost
             """,
         todo="""
-            Rewrite the formula so that nothing large cancels, sum up small terms first or in
+            Rewrite the formula so that no large values cancel, sum small terms first or in
             pairs, or compute this part with float64 arrays.
             """,
     )

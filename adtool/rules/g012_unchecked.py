@@ -43,20 +43,21 @@ class Unchecked(Rule):
     severity = "note"
     manual = Manual(
         what="""
-            Something on the tape was not checked: a function recorded with its own backward
-            function, a launch that has no array with a gradient, a kernel without an adjoint,
-            a launch whose inputs are not known any more because copies of all that launches
-            read would have taken too much memory. Of functions of other frameworks: one with
-            complex numbers, or that ran where its values could not be seen.
-            Kernels left out by --kernel or --skip-kernel are no finding by themselves, but a tape
-            of which only a part was asked for is not checked as a whole: a warning, as always where
-            the backward pass of a tape was not compared with what the tape did. With `--as-run`
-            also that the script behaves differently when nothing watches it, so that what it
-            computed there is not known to be what was checked.
+            adtool could not check a part of the tape: a function that was recorded with a
+            backward function, a launch without an array that has a gradient, a kernel without
+            an adjoint, or a launch whose inputs are lost because copies of all inputs would
+            have taken too much memory. In other frameworks: a function with complex numbers, or
+            a function whose values adtool could not see.
+
+            Kernels that --kernel or --skip-kernel leave out are no finding by themselves. But
+            adtool does not check a tape as a whole if only some of its kernels were selected:
+            this is a warning, as it is whenever the backward pass of a tape was not compared.
+            With `--as-run`, the finding also reports that the script behaves differently
+            without adtool, so that the checked values may not be those of a normal run.
             """,
         why="""
-            A gradient passes through it all the same. A report that is silent about it would
-            be read as if everything had been checked.
+            A gradient passes through this part all the same. Without the finding, you would
+            think that everything had been checked.
             """,
         example="""
             tape.record_func(backward=my_backward, arrays=[x, y])
@@ -65,10 +66,10 @@ class Unchecked(Rule):
             of tape 0: only kernel launches can be checked
             """,
         todo="""
-            Check that part by itself: give it to a kernel, or test its backward function
-            against differences. Where a launch is skipped because no input asks for a
-            gradient, see whether `requires_grad=True` was forgotten. Where copies took too
-            much memory, allow more with --memory, or run once for each kernel with --kernel.
+            Check the part alone: write it as a kernel, or test its backward function against
+            differences. If a launch is skipped because no input requires a gradient, see
+            whether `requires_grad=True` is missing. If copies took too much memory, allow more
+            with --memory, or run once for each kernel with --kernel.
             """,
     )
 

@@ -25,24 +25,25 @@ class StaleGradient(Rule):
     severity = "warning"
     manual = Manual(
         what="""
-            A gradient mixes what belongs to two evaluations. A backward pass added to a gradient
-            that an earlier one had made at other values of that array; or passed on what an
-            earlier one had left in the gradient of an array in between; or ran again on the same
-            tape, from the same arrays, at the same values, so that everything counts twice. Or a
-            tape that was recorded once ran backward at new inputs, and something that its adjoints
-            read was not computed again from these.
+            A gradient mixes two evaluations. This happens in one of these ways: a backward pass
+            added to a gradient that an earlier pass made at other values of the array; it
+            passed on a gradient that an earlier pass left in an intermediate array; it ran
+            again on the same tape, from the same arrays, at the same values, so that everything
+            counts twice; or the tape was recorded once and ran backward at new inputs, but some
+            values that its adjoints read were not computed again.
 
-            It is a warning where the program reads such a gradient, and an error where it uses it:
-            where one launch reads it and writes the array, as a step of engine.optim or of a kernel
-            does, or where the array has changed along it after the host had read it.
+            It is a warning if the program reads such a gradient, and an error if the program
+            uses it: if one launch reads it and writes the array, as a step of engine.optim or
+            of a kernel does, or if the array changed along it after the host had read it.
 
-            Accumulating over several tapes at unchanged values is right, and so is running a
-            tape again at new inputs when everything was computed again: both are silent. So is a
-            gradient that gets added to, and is cleared before anything reads it.
+            Accumulation over several tapes at unchanged values is right, and so is running a
+            tape again at new inputs if everything was computed again: adtool reports neither.
+            Nor does it report a gradient that is added to and cleared before the program reads
+            it.
             """,
         why="""
             Gradients accumulate. A training loop that never clears them follows the sum of all
-            gradients so far, and often still converges, slowly or to the wrong place.
+            gradients so far. It often still converges, slowly or to the wrong place.
             """,
         example="""
             for step in range(100):
@@ -55,8 +56,8 @@ class StaleGradient(Rule):
             had made at other values of `x`, and the program moves `x` by it
             """,
         todo="""
-            Clear the gradients between steps: tape.zero(), or x.grad.zero_(). Run the launches
-            again that read what has changed, before the backward pass.
+            Clear the gradients between steps: tape.zero(), or x.grad.zero_(). Before the
+            backward pass, run the launches again that read changed arrays.
             """,
     )
 

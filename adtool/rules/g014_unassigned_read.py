@@ -20,12 +20,13 @@ class UnassignedRead(Rule):
     severity = "warning"
     manual = Manual(
         what="""
-            A thread read a variable that it had not assigned: the assignment stands in a branch
-            that it did not take, or in a loop that did not go round.
+            A thread read a variable before its assignment: the assignment stands in a branch
+            that the thread did not take, or in a loop that ran no iteration.
             """,
         why="""
-            Python raises an error there. Here the variable is zero, so that results and
-            gradients follow from a value that nobody wrote; other engines leave it undefined.
+            Python raises an error in this case. Here the variable is zero, so results and
+            gradients depend on a value that the program never wrote; other engines leave it
+            undefined.
             """,
         example="""
             if x[i] > 0.0:

@@ -26,15 +26,15 @@ class AccuracyRegression(Rule):
     severity = "error"
     manual = Manual(
         what="""
-            A pair of a kernel, or a tape as a whole, is less accurate than the baseline
-            (`--baseline FILE`) says: its error, or what rounding adds to it, is more than the
-            factor (`--factor`, 10 at first) times what it was, and above the floor; its verdict
-            is worse; or it was checked, and is not any more.
+            A pair of a kernel, or a whole tape, is less accurate than the baseline (`--baseline
+            FILE`). Its error, or its rounding error, is above the floor and more than
+            `--factor` times the earlier one (10 by default), or its verdict is worse, or it was
+            checked earlier and is not checked any more.
             """,
         why="""
-            The gradient is still within the tolerance, so no other finding tells. Digits go
-            one by one: a sum in another order here, a difference of nearly equal numbers
-            there, until an optimiser stops early and nobody knows since when.
+            The gradient is still within the tolerance, so no other finding reports it. Digits
+            go one by one: a sum in another order, a difference of nearly equal numbers, until
+            an optimiser stops too early and nothing tells since when.
             """,
         example="""
             root = wp.sqrt(1.0 + r * r) + 512.0 - 512.0     # was: wp.sqrt(1.0 + r * r)
@@ -42,9 +42,9 @@ class AccuracyRegression(Rule):
             error[G015]: kernel `energy` is less accurate than the baseline says: ...
             """,
         todo="""
-            Look at what changed in the kernel, or in the values that it is given. Where the
-            loss is meant, `adtool baseline write` takes what is measured now as the new
-            measure; the change of the file tells reviewers so.
+            Look at the changes of the kernel, or of its input values. If you accept the loss of
+            accuracy, `adtool baseline write` stores the present values; reviewers see the
+            change of the file.
             """,
     )
 

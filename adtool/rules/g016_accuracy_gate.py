@@ -25,19 +25,20 @@ class AccuracyGate(Rule):
     severity = "error"
     manual = Manual(
         what="""
-            The gate asks for an accuracy (`--gate accuracy=1e-6`), and a pair of a kernel, or a
-            tape as a whole, is off by more: in float64, or by rounding in the kernel's own
-            precision. That the values which launches compute and hand on are rounded is told of
-            tapes as a warning, where it puts the gradient off by more (and by more than 1e-5).
-            Errors are parts of the derivative: of the entry, or of the largest one
-            of the pair. With the severity warning it says that the accuracy of pairs is not
-            known: no reference was trustworthy, or they were not checked at all. Wrong
-            gradients (G001, G002, G010) are not said again, and at a kink there is no
-            accuracy to speak of.
+            The gate sets an accuracy (`--gate accuracy=1e-6`), and the error of a pair of a
+            kernel, or of a whole tape, is larger: in float64, or by rounding in the kernel's
+            own precision. Errors are relative to the entry, or to the largest entry of the
+            pair. For a whole tape, the effect of rounding in values that launches pass on is a
+            warning if it is larger than the gate and than 1e-5.
+
+            The finding is a warning if the accuracy of a pair is unknown, because no reference
+            was accurate enough or because the pair was not checked. Wrong gradients (G001,
+            G002, G010) are not reported a second time, and at a kink there is no accuracy to
+            measure.
             """,
         why="""
             The tolerance of the check tells a wrong formula from a right one. An optimiser that
-            converges to eight digits needs more than that, and the gate is where to ask for it.
+            should converge to eight digits needs more than that, and the gate can require it.
             """,
         example="""
             adtool check --gate error,accuracy=1e-6 train.py
@@ -45,9 +46,9 @@ class AccuracyGate(Rule):
             error[G016]: kernel `kick` does not reach the accuracy 1e-06: ...
             """,
         todo="""
-            Where rounding is the larger part, rewrite the formula so that nothing cancels, or
-            use float64 there. Else look at the largest entry that the table names. An accuracy
-            below 1e-6 is more than float32 can give.
+            If rounding is the larger part, rewrite the formula so that nothing cancels, or use
+            float64 there. Otherwise look at the largest entry, which the table names. float32
+            cannot reach an accuracy below 1e-6.
             """,
     )
 

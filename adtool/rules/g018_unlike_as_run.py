@@ -21,17 +21,17 @@ class UnlikeAsRun(Rule):
     severity = "error"
     manual = Manual(
         what="""
-            A short script runs again with nothing that watches it (any script with `--as-run`),
-            and what each of its backward passes leaves in gradients and losses is compared with
-            the watched run, bit for bit. A pass gave other bits. Further runs agree: with compiled
-            launches, or with kernels that look for faults, it always gives the one, and without
-            them the other, by more than rounding where such kernels differ. That is a fault of the
-            engine, and not of the script, unless the script reads memory that nothing wrote
-            (`empty`).
+            adtool runs a short script a second time without watching it (any script with
+            `--as-run`), and compares the gradients and losses after each backward pass with the
+            watched run, bit for bit. A pass gave other bits. Further runs confirm it: the
+            result with compiled launches, or with kernels that look for faults, always differs
+            from the result without them, by more than rounding where such kernels differ. This
+            is a fault of the engine and not of the script, unless the script reads
+            uninitialised memory (`empty`).
             """,
         why="""
-            The check looks at launches one by one. In long runs compiled code takes launches
-            and backward passes over, and what it computes must be the same. Where it is not,
+            The check looks at launches one by one. In long runs, compiled code takes over
+            launches and backward passes, and must compute the same values. Where it does not,
             the script trains with gradients that no check has seen.
             """,
         example="""
@@ -42,10 +42,10 @@ class UnlikeAsRun(Rule):
             compiled launches
             """,
         todo="""
-            Report it, with the script and the capture that the help names. Until it is
-            repaired, `engine.config.native_after = -1` (or ENGINE_NATIVE_AFTER=-1 in the
-            environment) has the script run without compiled launches; `--no-bounds` has it
-            checked without kernels that look for faults.
+            Please report it, with the script and the capture that the help names. Until it is
+            repaired, set `engine.config.native_after = -1` (or ENGINE_NATIVE_AFTER=-1 in the
+            environment) to run the script without compiled launches; `--no-bounds` checks it
+            without kernels that look for faults.
             """,
     )
 
