@@ -25,7 +25,7 @@ GENERIC_CONSTRUCTORS: dict[str, str] = {
     "(the identity where left out), or of 7 numbers, or zero.",
 }
 IDENTITIES: dict[str, str] = {
-    "quat_identity": "quat_identity(dtype=float): the rotation by 0, (0, 0, 0, 1).",
+    "quat_identity": "quat_identity(dtype=float): the rotation by angle 0: (0, 0, 0, 1).",
     "transform_identity": "transform_identity(dtype=float): no translation and no rotation.",
 }
 _PARTS = {"quaternion": ("ijk", "real"), "transformation": ("p", "q")}

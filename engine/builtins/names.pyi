@@ -69,41 +69,41 @@ def atan2(y: Any, x: Any, /) -> Any:
     ...
 
 def atomic_add(*args: Any, **named: Any) -> Any:
-    """atomic_add(array, i..., value): adds to an element, gives the old value."""
+    """atomic_add(array, i..., value): adds to an element, returns the old value."""
     ...
 
 def atomic_and(*args: Any, **named: Any) -> Any:
     """atomic_and(array, i..., value): clears the bits of an element that are not set in value,
-    gives the old value."""
+    returns the old value."""
     ...
 
 def atomic_cas(*args: Any, **named: Any) -> Any:
     """atomic_cas(array, i..., compare, value): stores value into an element that equals compare,
-    gives the old value; vectors and matrices count by component."""
+    returns the old value; vectors and matrices count by component."""
     ...
 
 def atomic_exch(*args: Any, **named: Any) -> Any:
-    """atomic_exch(array, i..., value): stores into an element, gives the old value."""
+    """atomic_exch(array, i..., value): stores into an element, returns the old value."""
     ...
 
 def atomic_max(*args: Any, **named: Any) -> Any:
-    """atomic_max(array, i..., value): raises an element, gives the old value."""
+    """atomic_max(array, i..., value): raises an element, returns the old value."""
     ...
 
 def atomic_min(*args: Any, **named: Any) -> Any:
-    """atomic_min(array, i..., value): lowers an element, gives the old value."""
+    """atomic_min(array, i..., value): lowers an element, returns the old value."""
     ...
 
 def atomic_or(*args: Any, **named: Any) -> Any:
-    """atomic_or(array, i..., value): sets bits of an element, gives the old value."""
+    """atomic_or(array, i..., value): sets bits of an element, returns the old value."""
     ...
 
 def atomic_sub(*args: Any, **named: Any) -> Any:
-    """atomic_sub(array, i..., value): subtracts from an element, gives the old value."""
+    """atomic_sub(array, i..., value): subtracts from an element, returns the old value."""
     ...
 
 def atomic_xor(*args: Any, **named: Any) -> Any:
-    """atomic_xor(array, i..., value): flips bits of an element, gives the old value."""
+    """atomic_xor(array, i..., value): flips bits of an element, returns the old value."""
     ...
 
 def bit_and(a: Any, b: Any, /) -> Any:
@@ -149,7 +149,7 @@ def block_dim(*args: Any, **named: Any) -> Any:
     ...
 
 def bvh_get_group_root(*args: Any, **named: Any) -> Any:
-    """bvh_get_group_root(id, group): the node that has all items of a group, for queries; -1 where
+    """bvh_get_group_root(id, group): the node that has all items of a group, for queries; -1 if
     there is none.
 
     bvh_get_group_root(id: uint64, group: int32)
@@ -159,7 +159,7 @@ def bvh_get_group_root(*args: Any, **named: Any) -> Any:
 def bvh_query_aabb(*args: Any, **named: Any) -> Any:
     """bvh_query_aabb(id, low, high, root=-1): goes over the items of a `Bvh` or, by
     `mesh_get_bvh`, of a mesh, whose boxes meet that from low to high. root: the node below
-    which to look, as `bvh_get_group_root` gives it. `for i in bvh_query_aabb(...)`.
+    which to look, from `bvh_get_group_root`. `for i in bvh_query_aabb(...)`.
 
     bvh_query_aabb(id: uint64, low: vec<3,float32>, high: vec<3,float32>, root: int32 = -1)
     """
@@ -168,7 +168,7 @@ def bvh_query_aabb(*args: Any, **named: Any) -> Any:
 def bvh_query_capsule(*args: Any, **named: Any) -> Any:
     """bvh_query_capsule(id, start, dir, radius, root=-1): goes over the items of a `Bvh` or, by
     `mesh_get_bvh`, of a mesh, whose boxes the ray meets when they are wider by radius on each
-    side. root: the node below which to look, as `bvh_get_group_root` gives it. `for i in
+    side. root: the node below which to look, from `bvh_get_group_root`. `for i in
     bvh_query_capsule(...)`.
 
     bvh_query_capsule(id: uint64, start: vec<3,float32>, dir: vec<3,float32>, radius: float32, root: int32 = -1)
@@ -177,7 +177,7 @@ def bvh_query_capsule(*args: Any, **named: Any) -> Any:
 
 def bvh_query_next(*args: Any, **named: Any) -> Any:
     """bvh_query_next(query, index, max_dist=inf): steps to the next item and sets index to its
-    number; False where there is none. max_dist: how far to look along a ray, in lengths of its
+    number; False if there is none. max_dist: how far to look along a ray, in lengths of its
     direction.
 
     bvh_query_next(query: BvhQuery, index: int32, max_dist: float32 = inf)
@@ -186,8 +186,8 @@ def bvh_query_next(*args: Any, **named: Any) -> Any:
 
 def bvh_query_ray(*args: Any, **named: Any) -> Any:
     """bvh_query_ray(id, start, dir, root=-1): goes over the items of a `Bvh` or, by
-    `mesh_get_bvh`, of a mesh, whose boxes the ray meets. root: the node below which to look, as
-    `bvh_get_group_root` gives it. `for i in bvh_query_ray(...)`.
+    `mesh_get_bvh`, of a mesh, whose boxes the ray meets. root: the node below which to look,
+    from `bvh_get_group_root`. `for i in bvh_query_ray(...)`.
 
     bvh_query_ray(id: uint64, start: vec<3,float32>, dir: vec<3,float32>, root: int32 = -1)
     """
@@ -195,8 +195,8 @@ def bvh_query_ray(*args: Any, **named: Any) -> Any:
 
 def bvh_query_sphere(*args: Any, **named: Any) -> Any:
     """bvh_query_sphere(id, center, radius, root=-1): goes over the items of a `Bvh` or, by
-    `mesh_get_bvh`, of a mesh, whose boxes meet the ball. root: the node below which to look, as
-    `bvh_get_group_root` gives it. `for i in bvh_query_sphere(...)`.
+    `mesh_get_bvh`, of a mesh, whose boxes meet the ball. root: the node below which to look,
+    from `bvh_get_group_root`. `for i in bvh_query_sphere(...)`.
 
     bvh_query_sphere(id: uint64, center: vec<3,float32>, radius: float32, root: int32 = -1)
     """
@@ -362,9 +362,9 @@ def dot(a: Any, b: Any, /) -> Any:
 
 def eig3(*args: Any, **named: Any) -> Any:
     """eig3(A): Q and d of a symmetric 3x3 matrix: A = Q * diag(d) * transpose(Q), with a rotation
-    Q. The order of d is that to which rotations lead, so that it may be any; the symmetric part
-    of A counts. Where two eigenvalues are equal, the derivative across their eigenvectors is
-    left out. With variables for the factors as further arguments, these are set instead.
+    Q. Rotations determine the order of d, so it can be any order; only the symmetric part of A
+    counts. Where two eigenvalues are equal, the derivative across their eigenvectors is left
+    out. With variables for the factors as further arguments, these are set instead.
 
     eig3(A: mat[3, 3, F]) -> (mat[3, 3, F], vec[3, F])
     eig3(A: mat[3, 3, F], Q: mat[3, 3, F], d: vec[3, F]) -> None
@@ -451,7 +451,7 @@ def get_diag(a: Any, /) -> Any:
 
 def hash_grid_point_id(*args: Any, **named: Any) -> Any:
     """hash_grid_point_id(id, index): the number of the point that is at a place of the order by
-    cells; -1 where there is none.
+    cells; -1 if there is none.
 
     hash_grid_point_id(id: uint64, index: int32)
     """
@@ -459,8 +459,9 @@ def hash_grid_point_id(*args: Any, **named: Any) -> Any:
 
 def hash_grid_query(*args: Any, **named: Any) -> Any:
     """hash_grid_query(id, point, max_dist): goes over the points of a `HashGrid` in the cells that
-    the box of half size max_dist around a point meets, of which some are further away; with a
-    further argument group, over those of that group alone. `for i in hash_grid_query(...)`.
+    meet the box of half size max_dist around a point; some of these points are further away.
+    With a further argument group, only over points of that group. `for i in
+    hash_grid_query(...)`.
 
     hash_grid_query(id: uint64, point: vec<3,float32>, max_dist: float32)
     hash_grid_query(id: uint64, point: vec<3,float32>, max_dist: float32, group: int32)
@@ -473,7 +474,7 @@ def hash_grid_query(*args: Any, **named: Any) -> Any:
 
 def hash_grid_query_next(*args: Any, **named: Any) -> Any:
     """hash_grid_query_next(query, index): steps to the next point and sets index to its number;
-    False where there is none.
+    False if there is none.
 
     hash_grid_query_next(query: HashGridQuery, index: int32)
     """
@@ -609,7 +610,7 @@ def log2(x: Any, /) -> Any:
 def lower_bound(*args: Any, **named: Any) -> Any:
     """lower_bound(a, value), lower_bound(a, begin, end, value): the first index in a sorted array
     of one dimension (or in the part of it from begin up to end - 1) whose element is not less
-    than value; the last index where all are less.
+    than value; the last index if all are less.
 
     lower_bound(a: array[T], value: T) -> int32
     lower_bound(a: array[T], begin: int32, end: int32, value: T) -> int32
@@ -668,8 +669,8 @@ def mesh_eval_position(*args: Any, **named: Any) -> Any:
     ...
 
 def mesh_eval_velocity(*args: Any, **named: Any) -> Any:
-    """mesh_eval_velocity(id, face, bary_u, bary_v): the velocity there; 0 where there is no such
-    mesh, face or corner, and where it has no velocities.
+    """mesh_eval_velocity(id, face, bary_u, bary_v): the velocity of a point on a face; 0 where
+    there is no such mesh, face or corner, and where it has no velocities.
 
     mesh_eval_velocity(id: uint64, face: int32, bary_u: float32, bary_v: float32)
     """
@@ -684,24 +685,24 @@ def mesh_get(*args: Any, **named: Any) -> Any:
     ...
 
 def mesh_get_bvh(*args: Any, **named: Any) -> Any:
-    """mesh_get_bvh(id): the number of the mesh's own tree of faces, for `bvh_query_aabb` and its
-    like.
+    """mesh_get_bvh(id): the number of the mesh's own tree of faces, for `bvh_query_aabb` and
+    similar queries.
 
     mesh_get_bvh(id: uint64)
     """
     ...
 
 def mesh_get_group_root(*args: Any, **named: Any) -> Any:
-    """mesh_get_group_root(id, group): the node that has all faces of a group, for queries; -1
-    where there is none.
+    """mesh_get_group_root(id, group): the node that has all faces of a group, for queries; -1 if
+    there is none.
 
     mesh_get_group_root(id: uint64, group: int32)
     """
     ...
 
 def mesh_get_index(*args: Any, **named: Any) -> Any:
-    """mesh_get_index(id, index): the point that a corner is, by its place in the indices; -1 where
-    there is none.
+    """mesh_get_index(id, index): the number of the point at a corner, by its place in the indices;
+    -1 if there is none.
 
     mesh_get_index(id: uint64, index: int32)
     """
@@ -724,8 +725,8 @@ def mesh_get_velocity(*args: Any, **named: Any) -> Any:
     ...
 
 def mesh_query_aabb(*args: Any, **named: Any) -> Any:
-    """mesh_query_aabb(id, low, high): goes over the faces whose boxes meet that from low to high.
-    `for face in mesh_query_aabb(...)`.
+    """mesh_query_aabb(id, low, high): goes over the faces whose boxes meet the box from low to
+    high. `for face in mesh_query_aabb(...)`.
 
     mesh_query_aabb(id: uint64, low: vec<3,float32>, high: vec<3,float32>)
     """
@@ -733,7 +734,7 @@ def mesh_query_aabb(*args: Any, **named: Any) -> Any:
 
 def mesh_query_aabb_next(*args: Any, **named: Any) -> Any:
     """mesh_query_aabb_next(query, index): steps to the next face and sets index to its number;
-    False where there is none.
+    False if there is none.
 
     mesh_query_aabb_next(query: MeshQueryAABB, index: int32)
     """
@@ -744,8 +745,8 @@ def mesh_query_furthest_point_no_sign(*args: Any, **named: Any) -> Any:
     furthest from a point, further than min_dist, as a `MeshQueryPoint`: `result` (whether there
     is one), `face`, and the weights `u`, `v` of the face's first two corners. Faces without
     area do not count.
-    mesh_query_furthest_point_no_sign(id, point, min_dist, face, bary_u, bary_v): the same into
-    variables, which stay as they are where there is none; gives `result`.
+    mesh_query_furthest_point_no_sign(id, point, min_dist, face, bary_u, bary_v): the same, with
+    the results in variables, which do not change if there is none; returns `result`.
 
     mesh_query_furthest_point_no_sign(id: uint64, point: vec<3,float32>, min_dist: float32)
     mesh_query_furthest_point_no_sign(id: uint64, point: vec<3,float32>, min_dist: float32, face: int32, bary_u: float32, bary_v: float32)
@@ -753,8 +754,8 @@ def mesh_query_furthest_point_no_sign(*args: Any, **named: Any) -> Any:
     ...
 
 def mesh_query_next(*args: Any, **named: Any) -> Any:
-    """mesh_query_next(query, index): steps to the next face and sets index to its number; False
-    where there is none.
+    """mesh_query_next(query, index): steps to the next face and sets index to its number; False if
+    there is none.
 
     mesh_query_next(query: MeshQueryAABB, index: int32)
     """
@@ -766,8 +767,8 @@ def mesh_query_point(*args: Any, **named: Any) -> Any:
     the weights `u`, `v` of the face's first two corners. Faces without area do not count.
     `sign` is negative inside of the mesh, where two of three rays along the axes come out of
     it.
-    mesh_query_point(id, point, max_dist, inside, face, bary_u, bary_v): the same into
-    variables, which stay as they are where there is none; gives `result`.
+    mesh_query_point(id, point, max_dist, inside, face, bary_u, bary_v): the same, with the
+    results in variables, which do not change if there is none; returns `result`.
 
     mesh_query_point(id: uint64, point: vec<3,float32>, max_dist: float32)
     mesh_query_point(id: uint64, point: vec<3,float32>, max_dist: float32, inside: float32, face: int32, bary_u: float32, bary_v: float32)
@@ -778,8 +779,8 @@ def mesh_query_point_no_sign(*args: Any, **named: Any) -> Any:
     """mesh_query_point_no_sign(id, point, max_dist): the point of the mesh that is nearest to a
     point, nearer than max_dist, as a `MeshQueryPoint`: `result` (whether there is one), `face`,
     and the weights `u`, `v` of the face's first two corners. Faces without area do not count.
-    mesh_query_point_no_sign(id, point, max_dist, face, bary_u, bary_v): the same into
-    variables, which stay as they are where there is none; gives `result`.
+    mesh_query_point_no_sign(id, point, max_dist, face, bary_u, bary_v): the same, with the
+    results in variables, which do not change if there is none; returns `result`.
 
     mesh_query_point_no_sign(id: uint64, point: vec<3,float32>, max_dist: float32)
     mesh_query_point_no_sign(id: uint64, point: vec<3,float32>, max_dist: float32, face: int32, bary_u: float32, bary_v: float32)
@@ -793,8 +794,8 @@ def mesh_query_point_sign_normal(*args: Any, **named: Any) -> Any:
     area do not count. `sign` is negative inside of the mesh, by the normals of the faces around
     the nearest point (within epsilon mean edges of it), weighted by their angles.
     mesh_query_point_sign_normal(id, point, max_dist, inside, face, bary_u, bary_v,
-    epsilon=0.001): the same into variables, which stay as they are where there is none; gives
-    `result`.
+    epsilon=0.001): the same, with the results in variables, which do not change if there is
+    none; returns `result`.
 
     mesh_query_point_sign_normal(id: uint64, point: vec<3,float32>, max_dist: float32, epsilon: float32 = 0.001)
     mesh_query_point_sign_normal(id: uint64, point: vec<3,float32>, max_dist: float32, inside: float32, face: int32, bary_u: float32, bary_v: float32, epsilon: float32 = 0.001)
@@ -809,8 +810,8 @@ def mesh_query_point_sign_parity(*args: Any, **named: Any) -> Any:
     least half of n_sample rays, always the same ones around (1, 1, 1), cross an odd number of
     faces.
     mesh_query_point_sign_parity(id, point, max_dist, inside, face, bary_u, bary_v, n_sample=1,
-    perturbation_scale=0.1): the same into variables, which stay as they are where there is
-    none; gives `result`.
+    perturbation_scale=0.1): the same, with the results in variables, which do not change if
+    there is none; returns `result`.
 
     mesh_query_point_sign_parity(id: uint64, point: vec<3,float32>, max_dist: float32, n_sample: int32 = 1, perturbation_scale: float32 = 0.1)
     mesh_query_point_sign_parity(id: uint64, point: vec<3,float32>, max_dist: float32, inside: float32, face: int32, bary_u: float32, bary_v: float32, n_sample: int32 = 1, perturbation_scale: float32 = 0.1)
@@ -821,12 +822,12 @@ def mesh_query_point_sign_winding_number(*args: Any, **named: Any) -> Any:
     """mesh_query_point_sign_winding_number(id, point, max_dist, accuracy=2.0, threshold=0.5): the
     point of the mesh that is nearest to a point, nearer than max_dist, as a `MeshQueryPoint`:
     `result` (whether there is one), `face`, and the weights `u`, `v` of the face's first two
-    corners. Faces without area do not count. `sign` is negative inside of the mesh, where it is
-    around the point more than threshold times. accuracy: parts of it that are so many of their
-    radii away count as one face, in meshes with support_winding_number.
+    corners. Faces without area do not count. `sign` is negative inside of the mesh, if it winds
+    around the point more than threshold times. accuracy: parts of it at a distance of so many
+    of their radii count as one face, in meshes with support_winding_number.
     mesh_query_point_sign_winding_number(id, point, max_dist, inside, face, bary_u, bary_v,
-    accuracy=2.0, threshold=0.5): the same into variables, which stay as they are where there is
-    none; gives `result`.
+    accuracy=2.0, threshold=0.5): the same, with the results in variables, which do not change
+    if there is none; returns `result`.
 
     mesh_query_point_sign_winding_number(id: uint64, point: vec<3,float32>, max_dist: float32, accuracy: float32 = 2.0, threshold: float32 = 0.5)
     mesh_query_point_sign_winding_number(id: uint64, point: vec<3,float32>, max_dist: float32, inside: float32, face: int32, bary_u: float32, bary_v: float32, accuracy: float32 = 2.0, threshold: float32 = 0.5)
@@ -835,11 +836,12 @@ def mesh_query_point_sign_winding_number(*args: Any, **named: Any) -> Any:
 
 def mesh_query_ray(*args: Any, **named: Any) -> Any:
     """mesh_query_ray(id, start, dir, max_t, root=-1): where a ray meets the mesh first, as a
-    `MeshQueryRay`: `result` (whether it does, before max_t), `face`, `t` (in lengths of dir),
-    the weights `u`, `v` of the face's first two corners, its unit `normal`, and `sign`: 1 at
-    its front, -1 at its back. root: the node below which to look.
+    `MeshQueryRay`: `result` (whether it meets one, before max_t), `face`, `t` (in lengths of
+    dir), the weights `u`, `v` of the face's first two corners, its unit `normal`, and `sign`: 1
+    at its front, -1 at its back. root: the node below which to look.
     mesh_query_ray(id, start, dir, max_t, t, bary_u, bary_v, sign, normal, face, root=-1): the
-    same into variables, which stay as they are where it meets none; gives `result`.
+    same, with the results in variables, which do not change if the ray meets no face; returns
+    `result`.
 
     mesh_query_ray(id: uint64, start: vec<3,float32>, dir: vec<3,float32>, max_t: float32, root: int32 = -1)
     mesh_query_ray(id: uint64, start: vec<3,float32>, dir: vec<3,float32>, max_t: float32, t: float32, bary_u: float32, bary_v: float32, sign: float32, normal: vec<3,float32>, face: int32, root: int32 = -1)
@@ -899,7 +901,7 @@ def mul(*args: Any, **named: Any) -> Any:
     mul(v, a): a row vector times a matrix.
     mul(a, b): the product of two matrices.
     mul(a, b): the product of two quaternions; as rotations, b comes first.
-    mul(a, b): the motion b, and then the motion a.
+    mul(a, b): the motion b, followed by the motion a.
 
     mul(a: T, b: T) -> T
     mul(x: quat[F], s: F) -> quat[F]
@@ -919,7 +921,7 @@ def mul(*args: Any, **named: Any) -> Any:
     ...
 
 def neg(x: Any, /) -> Any:
-    """neg(x): the number, vector, matrix, quaternion or transform with its sign changed.
+    """neg(x): the number, vector, matrix, quaternion or transform with the opposite sign.
 
     neg(x: T) -> T
     neg(x: quat[F]) -> quat[F]
@@ -1033,9 +1035,9 @@ def pow(x: Any, y: Any, /) -> Any:
     ...
 
 def print(*args: Any, **named: Any) -> Any:
-    """print(a, ...): prints values and strings, f-strings too, with blanks between and a new line.
-    What kernels print appears on Python's standard output when the launch is over, in the order
-    of the threads; the backward pass does not print it again."""
+    """print(a, ...): prints values and strings, f-strings too, with blanks between them and a new
+    line. The output of kernels appears on Python's standard output when the launch has ended,
+    in the order of the threads; the backward pass does not print it again."""
     ...
 
 def printf(*args: Any, **named: Any) -> Any:
@@ -1045,7 +1047,7 @@ def printf(*args: Any, **named: Any) -> Any:
 def qr3(*args: Any, **named: Any) -> Any:
     """qr3(A): Q and R of a 3x3 matrix: A = Q * R, with a rotation Q and an upper triangle R whose
     first two diagonal entries are not negative. Exact where the first two columns of A are
-    independent; elsewhere the derivative leaves out what would be divided by zero. With
+    independent; elsewhere the derivative leaves out terms with a division by zero. With
     variables for the factors as further arguments, these are set instead.
 
     qr3(A: mat[3, 3, F]) -> (mat[3, 3, F], mat[3, 3, F])
@@ -1055,7 +1057,7 @@ def qr3(*args: Any, **named: Any) -> Any:
 
 def quat_between_vectors(a: Any, b: Any, /) -> Any:
     """quat_between_vectors(a, b): the shortest rotation from the direction of a to that of b; half
-    a turn about some axis where they are opposite, none where one is 0.
+    a turn about some axis if they are opposite, none if one is 0.
 
     quat_between_vectors(a: vec[3, F], b: vec[3, F]) -> quat[F]
     """
@@ -1077,7 +1079,7 @@ def quat_from_euler(e: Any, i: Any, j: Any, k: Any, /) -> Any:
     ...
 
 def quat_from_matrix(m: Any, /) -> Any:
-    """quat_from_matrix(m): the rotation that the upper left 3x3 block of m is.
+    """quat_from_matrix(m): the rotation of the upper left 3x3 block of m.
 
     quat_from_matrix(m: mat[3, 3, F]) -> quat[F]
     quat_from_matrix(m: mat[4, 4, F]) -> quat[F]
@@ -1085,7 +1087,7 @@ def quat_from_matrix(m: Any, /) -> Any:
     ...
 
 def quat_identity(*args: Any, **named: Any) -> Any:
-    """quat_identity(dtype=float): the rotation by 0, (0, 0, 0, 1)."""
+    """quat_identity(dtype=float): the rotation by angle 0: (0, 0, 0, 1)."""
     ...
 
 def quat_inverse(q: Any, /) -> Any:
@@ -1143,7 +1145,7 @@ def quat_to_euler(q: Any, i: Any, j: Any, k: Any, /) -> Any:
     ...
 
 def quat_to_matrix(q: Any, /) -> Any:
-    """quat_to_matrix(q): the 3x3 matrix that rotates as q does.
+    """quat_to_matrix(q): the 3x3 matrix of the rotation q.
 
     quat_to_matrix(q: quat[F]) -> mat[3, 3, F]
     """
@@ -1503,7 +1505,7 @@ def tanh(x: Any, /) -> Any:
 
 def tid(*args: Any, **named: Any) -> Any:
     """tid(): the thread's first coordinate in the launch grid; up to four names on the left take
-    as many coordinates. Along an axis that the grid has not, it is 0."""
+    as many coordinates. Along an axis that the grid does not have, it is 0."""
     ...
 
 def tile(*args: Any, **named: Any) -> Any:
@@ -1545,7 +1547,7 @@ def transform_compose(p: Any, q: Any, s: Any, /) -> Any:
     ...
 
 def transform_decompose(m: Any, /) -> Any:
-    """transform_decompose(m): translation, rotation and scales of a 4x4 matrix made of those;
+    """transform_decompose(m): translation, rotation and scales of a 4x4 matrix made from these;
     scales are positive.
 
     transform_decompose(m: mat[4, 4, F]) -> (vec[3, F], quat[F], vec[3, F])
@@ -1553,7 +1555,7 @@ def transform_decompose(m: Any, /) -> Any:
     ...
 
 def transform_from_matrix(m: Any, /) -> Any:
-    """transform_from_matrix(m): the transform that a 4x4 matrix without scaling is.
+    """transform_from_matrix(m): the transform of a 4x4 matrix without scaling.
 
     transform_from_matrix(m: mat[4, 4, F]) -> transform[F]
     """
@@ -1585,7 +1587,7 @@ def transform_inverse(t: Any, /) -> Any:
     ...
 
 def transform_multiply(a: Any, b: Any, /) -> Any:
-    """transform_multiply(a, b): the motion b, and then the motion a.
+    """transform_multiply(a, b): the motion b, followed by the motion a.
 
     transform_multiply(a: transform[F], b: transform[F]) -> transform[F]
     """
@@ -1615,7 +1617,7 @@ def transform_set_translation(t: Any, p: Any, /) -> Any:
     ...
 
 def transform_to_matrix(t: Any, /) -> Any:
-    """transform_to_matrix(t): the 4x4 matrix that moves as t does.
+    """transform_to_matrix(t): the 4x4 matrix of the motion t.
 
     transform_to_matrix(t: transform[F]) -> mat[4, 4, F]
     """

@@ -109,7 +109,7 @@ register(
     Op(
         name="neg",
         user="neg",
-        doc="neg(x): the number, vector, matrix, quaternion or transform with its sign changed.",
+        doc="neg(x): the number, vector, matrix, quaternion or transform with the opposite sign.",
         infer=i.same(1, i.additive),
         c=call("neg", 1),
         numpy=np.negative,

@@ -117,8 +117,9 @@ SPECIAL: dict[str, Special] = {
         _cast,
     ),
     "print": Special(
-        "print(a, ...): prints values and strings, f-strings too, with blanks between and a new "
-        "line. What kernels print appears on Python's standard output when the launch is over, in "
+        "print(a, ...): prints values and strings, f-strings too, with blanks between them and a "
+        "new line. The output of kernels appears on Python's standard output when the launch has "
+        "ended, in "
         "the order of the threads; the backward pass does not print it again.",
         print,
     ),

@@ -45,18 +45,21 @@ if TYPE_CHECKING:
 
 KERNEL_ONLY: dict[str, str] = {
     "tid": "tid(): the thread's first coordinate in the launch grid; up to four names on the left "
-    "take as many coordinates. Along an axis that the grid has not, it is 0.",
-    "atomic_add": "atomic_add(array, i..., value): adds to an element, gives the old value.",
-    "atomic_sub": "atomic_sub(array, i..., value): subtracts from an element, gives the old value.",
-    "atomic_min": "atomic_min(array, i..., value): lowers an element, gives the old value.",
-    "atomic_max": "atomic_max(array, i..., value): raises an element, gives the old value.",
+    "take as many coordinates. Along an axis that the grid does not have, it is 0.",
+    "atomic_add": "atomic_add(array, i..., value): adds to an element, returns the old value.",
+    "atomic_sub": "atomic_sub(array, i..., value): subtracts from an element, returns the "
+    "old value.",
+    "atomic_min": "atomic_min(array, i..., value): lowers an element, returns the old value.",
+    "atomic_max": "atomic_max(array, i..., value): raises an element, returns the old value.",
     "atomic_and": "atomic_and(array, i..., value): clears the bits of an element that are not "
-    "set in value, gives the old value.",
-    "atomic_or": "atomic_or(array, i..., value): sets bits of an element, gives the old value.",
-    "atomic_xor": "atomic_xor(array, i..., value): flips bits of an element, gives the old value.",
-    "atomic_exch": "atomic_exch(array, i..., value): stores into an element, gives the old value.",
+    "set in value, returns the old value.",
+    "atomic_or": "atomic_or(array, i..., value): sets bits of an element, returns the old value.",
+    "atomic_xor": "atomic_xor(array, i..., value): flips bits of an element, returns the "
+    "old value.",
+    "atomic_exch": "atomic_exch(array, i..., value): stores into an element, returns the "
+    "old value.",
     "atomic_cas": "atomic_cas(array, i..., compare, value): stores value into an element that "
-    "equals compare, gives the old value; vectors and matrices count by component.",
+    "equals compare, returns the old value; vectors and matrices count by component.",
     "expect_eq": "expect_eq(a, b): prints an error where a and b are not equal, and makes the "
     'launch raise one at its end; with `config.expect = "print"` it does not.',
     "expect_neq": "expect_neq(a, b): the same where a and b are equal.",

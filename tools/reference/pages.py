@@ -175,7 +175,7 @@ def facts(o: Overload) -> list[str]:
         place = inspect.getsourcefile(o.meaning.func)
         assert place is not None
         where = Path(place).relative_to(ROOT).as_posix()
-        text = f"exact in both modes, that of its definition in [{where}](../../{where})"
+        text = f"exact in both modes; see its definition in [{where}](../../{where})"
         out, exact = [f"Derivative: {text if moves else why}."], moves
     if exact:
         out += _domain(o.meaning.domain)

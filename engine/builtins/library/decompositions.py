@@ -39,14 +39,14 @@ _SVD3 = (
 )
 _EIG3 = (
     "eig3(A): Q and d of a symmetric 3x3 matrix: A = Q * diag(d) * transpose(Q), with a rotation "
-    "Q. The order of d is that to which rotations lead, so that it may be any; the symmetric part "
-    "of A counts. Where two eigenvalues are equal, the derivative across their eigenvectors is "
+    "Q. Rotations determine the order of d, so it can be any order; only the symmetric part of A "
+    "counts. Where two eigenvalues are equal, the derivative across their eigenvectors is "
     "left out."
 )
 _QR3 = (
     "qr3(A): Q and R of a 3x3 matrix: A = Q * R, with a rotation Q and an upper triangle R whose "
     "first two diagonal entries are not negative. Exact where the first two columns of A are "
-    "independent; elsewhere the derivative leaves out what would be divided by zero."
+    "independent; elsewhere the derivative leaves out terms with a division by zero."
 )
 _INTO = " With variables for the factors as further arguments, these are set instead."
 

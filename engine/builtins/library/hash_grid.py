@@ -56,17 +56,18 @@ STEPS[HASH_GRID_QUERY] = "hash_grid_query_next"
 HashGridQuery: Any = HASH_GRID_QUERY.cls
 
 _QUERY = (
-    "hash_grid_query(id, point, max_dist): goes over the points of a `HashGrid` in the cells that "
-    "the box of half size max_dist around a point meets, of which some are further away; with a "
-    "further argument group, over those of that group alone. `for i in hash_grid_query(...)`."
+    "hash_grid_query(id, point, max_dist): goes over the points of a `HashGrid` in the cells "
+    "that meet the box of half size max_dist around a point; some of these points are further "
+    "away. With a further argument group, only over points of that group. `for i in "
+    "hash_grid_query(...)`."
 )
 _NEXT = (
     "hash_grid_query_next(query, index): steps to the next point and sets index to its number; "
-    "False where there is none."
+    "False if there is none."
 )
 _POINT_ID = (
     "hash_grid_point_id(id, index): the number of the point that is at a place of the order by "
-    "cells; -1 where there is none."
+    "cells; -1 if there is none."
 )
 
 

@@ -104,8 +104,8 @@ def mesh_get_velocity(meshes: Any, id: Any, index: Any) -> Any:
     return v
 
 
-@query("mesh_get_index(id, index): the point that a corner is, by its place in the indices; "
-       "-1 where there is none.", MESHES, (UINT64, INT32))  # fmt: skip
+@query("mesh_get_index(id, index): the number of the point at a corner, by its place in the "
+    "indices; -1 if there is none.", MESHES, (UINT64, INT32))  # fmt: skip
 def mesh_get_index(meshes: Any, id: Any, index: Any) -> Any:
     row = row_of(meshes.ids, id)
     k = corner(meshes, row, index)
@@ -114,8 +114,8 @@ def mesh_get_index(meshes: Any, id: Any, index: Any) -> Any:
     return k
 
 
-@query("mesh_get_bvh(id): the number of the mesh's own tree of faces, for `bvh_query_aabb` and its "
-       "like.", MESHES, (UINT64,))  # fmt: skip
+@query("mesh_get_bvh(id): the number of the mesh's own tree of faces, for `bvh_query_aabb` and "
+    "similar queries.", MESHES, (UINT64,))  # fmt: skip
 def mesh_get_bvh(meshes: Any, id: Any) -> Any:
     row = row_of(meshes.ids, id)
     found = id - id
@@ -125,7 +125,7 @@ def mesh_get_bvh(meshes: Any, id: Any) -> Any:
 
 
 @query("mesh_get_group_root(id, group): the node that has all faces of a group, for queries; -1 "
-       "where there is none.", MESHES, (UINT64, INT32))  # fmt: skip
+    "if there is none.", MESHES, (UINT64, INT32))  # fmt: skip
 def mesh_get_group_root(meshes: Any, id: Any, group: Any) -> Any:
     return group_root(meshes, row_of(meshes.ids, id), group)
 
@@ -142,7 +142,7 @@ def mesh_eval_position(meshes: Any, id: Any, face: Any, bary_u: Any, bary_v: Any
     return p
 
 
-@query("mesh_eval_velocity(id, face, bary_u, bary_v): the velocity there; "
+@query("mesh_eval_velocity(id, face, bary_u, bary_v): the velocity of a point on a face; "
        f"{_NONE}, and where it has no velocities.", MESHES, (UINT64, INT32, FLOAT32, FLOAT32),
        gradient="exact for a fixed face: by its velocities (in `mesh.velocities.grad`) too",
        )  # fmt: skip

@@ -380,7 +380,10 @@ _GIVES = (
 )
 _SIGN = " `sign` is negative inside of the mesh, "
 _EXACT = "u and v are exact for a fixed face, by the point and the face's points"
-_INTO = "the same into variables, which stay as they are where there is none; gives `result`."
+_INTO = (
+    "the same, with the results in variables, which do not change if there is none; returns "
+    "`result`."
+)
 _IN, _OUT = (UINT64, VEC3, FLOAT32), (INT32, FLOAT32, FLOAT32)
 
 
@@ -415,6 +418,6 @@ _register("mesh_query_point_sign_parity", ", n_sample=1, perturbation_scale=0.1"
           "odd number of faces.", True)  # fmt: skip
 _register("mesh_query_point_sign_winding_number", ", accuracy=2.0, threshold=0.5",
           mesh_query_point_sign_winding_number, query_winding_into, (FLOAT32, FLOAT32),
-          _NEAREST + _SIGN + "where it is around the point more than threshold times. accuracy: "
-          "parts of it that are so many of their radii away count as one face, in meshes with "
+          _NEAREST + _SIGN + "if it winds around the point more than threshold times. accuracy: "
+          "parts of it at a distance of so many of their radii count as one face, in meshes with "
           "support_winding_number.", True)  # fmt: skip

@@ -105,9 +105,9 @@ def count_hits(meshes: Any, row: Any, start: Any, dir: Any, root: Any) -> Any:
 
 
 @query("mesh_query_ray(id, start, dir, max_t, root=-1): where a ray meets the mesh first, as a "
-       "`MeshQueryRay`: `result` (whether it does, before max_t), `face`, `t` (in lengths of dir), "
-       "the weights `u`, `v` of the face's first two corners, its unit `normal`, and `sign`: 1 at "
-       "its front, -1 at its back. root: the node below which to look.",
+       "`MeshQueryRay`: `result` (whether it meets one, before max_t), `face`, `t` (in lengths of "
+       "dir), the weights `u`, `v` of the face's first two corners, its unit `normal`, and `sign`: "
+       "1 at its front, -1 at its back. root: the node below which to look.",
        MESHES, (UINT64, VEC3, VEC3, FLOAT32, INT32),
        gradient=FIXED.format("t, u, v and normal"))  # fmt: skip
 def mesh_query_ray(meshes: Any, id: Any, start: Any, dir: Any, max_t: Any, root: Any = -1) -> Any:
@@ -129,8 +129,9 @@ def mesh_query_ray(meshes: Any, id: Any, start: Any, dir: Any, max_t: Any, root:
     return q
 
 
-@query("mesh_query_ray(id, start, dir, max_t, t, bary_u, bary_v, sign, normal, face, root=-1): the "
-       "same into variables, which stay as they are where it meets none; gives `result`.",
+@query("mesh_query_ray(id, start, dir, max_t, t, bary_u, bary_v, sign, normal, face, root=-1): "
+    "the same, with the results in variables, which do not change if the ray meets no face; "
+    "returns `result`.",
        MESHES, (UINT64, VEC3, VEC3, *[FLOAT32] * 5, VEC3, INT32, INT32),
        user="mesh_query_ray", updates=(4, 5, 6, 7, 8, 9),
        gradient=FIXED.format("t, u, v and normal"))  # fmt: skip
@@ -191,8 +192,8 @@ def mesh_query(meshes: Any, id: Any, kind: Any, a: Any, b: Any, radius: Any) -> 
     return q
 
 
-@query("mesh_query_aabb(id, low, high): goes over the faces whose boxes meet that from low to "
-       "high. `for face in mesh_query_aabb(...)`.", MESHES, (UINT64, VEC3, VEC3))  # fmt: skip
+@query("mesh_query_aabb(id, low, high): goes over the faces whose boxes meet the box from low to "
+    "high. `for face in mesh_query_aabb(...)`.", MESHES, (UINT64, VEC3, VEC3))  # fmt: skip
 def mesh_query_aabb(meshes: Any, id: Any, low: Any, high: Any) -> Any:
     return mesh_query(meshes, id, BOX, low, high, 0.0)
 
@@ -267,6 +268,6 @@ def mesh_query_next(meshes: Any, query: Any, index: Any) -> Any:
 
 
 for _name in ("mesh_query_next", "mesh_query_aabb_next"):
-    query(f"{_name}(query, index): steps to the next face and sets index to its number; False "
-          "where there is none.", MESHES, (MESH_QUERY, INT32), user=_name, updates=(0, 1),
+    query(f"{_name}(query, index): steps to the next face and sets index to its number; False if "
+        "there is none.", MESHES, (MESH_QUERY, INT32), user=_name, updates=(0, 1),
           )(mesh_query_next)  # fmt: skip

@@ -140,7 +140,7 @@ def quat_rotate_inv(q: Any, v: Any) -> Any:
     return v * (2.0 * w * w - 1.0) - wp.cross(u, v) * (2.0 * w) + u * (2.0 * wp.dot(u, v))
 
 
-@composite("quat_to_matrix(q): the 3x3 matrix that rotates as q does.", one,
+@composite("quat_to_matrix(q): the 3x3 matrix of the rotation q.", one,
            domain=Domain((_LINE,)))  # fmt: skip
 def quat_to_matrix(q: Any) -> Any:
     x = q.x + q.x
@@ -156,7 +156,7 @@ def quat_to_matrix(q: Any) -> Any:
     )  # fmt: skip
 
 
-@composite("quat_from_matrix(m): the rotation that the upper left 3x3 block of m is.", _matrix,
+@composite("quat_from_matrix(m): the rotation of the upper left 3x3 block of m.", _matrix,
            domain=Domain((_LINE,)))  # fmt: skip
 def quat_from_matrix(m: Any) -> Any:
     # One of the components is at least 1/2 in size: found first, it divides the others
@@ -214,7 +214,7 @@ def axis_angle_of(q: Any, axis: Any, angle: Any) -> Any:
 
 
 @composite("quat_between_vectors(a, b): the shortest rotation from the direction of a to that "
-           "of b; half a turn about some axis where they are opposite, none where one is 0.",
+           "of b; half a turn about some axis if they are opposite, none if one is 0.",
            _vectors, domain=Domain((_LINE, _LINE)))  # fmt: skip
 def quat_between_vectors(a: Any, b: Any) -> Any:
     along = wp.dot(a, b)

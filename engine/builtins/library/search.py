@@ -12,7 +12,7 @@ from engine.lang.types import INT32, ArrayType, ScalarType, Type
 _DOC = (
     "lower_bound(a, value), lower_bound(a, begin, end, value): the first index in a sorted array "
     "of one dimension (or in the part of it from begin up to end - 1) whose element is not less "
-    "than value; the last index where all are less."
+    "than value; the last index if all are less."
 )
 
 

@@ -56,7 +56,7 @@ def _parts(types: Sequence[Type]) -> bool:
     return types[0] == three == types[2]
 
 
-_PRODUCT = "the motion b, and then the motion a."
+_PRODUCT = "the motion b, followed by the motion a."
 
 
 @composite(f"mul(a, b): {_PRODUCT}", _two, user="*", domain=Domain((_LINE, _LINE)))
@@ -144,7 +144,7 @@ def transform_compose(p: Any, q: Any, s: Any) -> Any:
 
 
 @composite(
-    "transform_decompose(m): translation, rotation and scales of a 4x4 matrix made of those; "
+    "transform_decompose(m): translation, rotation and scales of a 4x4 matrix made from these; "
     "scales are positive.",
     _matrix,
     domain=Domain((_LINE,)),
@@ -156,13 +156,13 @@ def transform_decompose(m: Any) -> Any:
     return m[:3, 3], wp.quat_from_matrix(r), s
 
 
-@composite("transform_from_matrix(m): the transform that a 4x4 matrix without scaling is.", _matrix,
+@composite("transform_from_matrix(m): the transform of a 4x4 matrix without scaling.", _matrix,
            domain=Domain((_LINE,)))  # fmt: skip
 def transform_from_matrix(m: Any) -> Any:
     return wp.transformation(m[:3, 3], wp.quat_from_matrix(m))
 
 
-@composite("transform_to_matrix(t): the 4x4 matrix that moves as t does.", _one,
+@composite("transform_to_matrix(t): the 4x4 matrix of the motion t.", _one,
            domain=Domain((_LINE,)))  # fmt: skip
 def transform_to_matrix(t: Any) -> Any:
     r = wp.quat_to_matrix(t.q)

@@ -169,7 +169,7 @@ def tree_query(t: Any, id: Any, kind: Any, a: Any, b: Any, radius: Any, root: An
 
 _VISITS = (
     " of a `Bvh` or, by `mesh_get_bvh`, of a mesh, whose boxes {}. root: the node below which to "
-    "look, as `bvh_get_group_root` gives it. `for i in {}(...)`."
+    "look, from `bvh_get_group_root`. `for i in {}(...)`."
 )
 
 
@@ -203,7 +203,7 @@ def bvh_query_capsule(bvhs: Any, id: Any, start: Any, dir: Any, radius: Any, roo
 
 
 @query("bvh_query_next(query, index, max_dist=inf): steps to the next item and sets index to its "
-       "number; False where there is none. max_dist: how far to look along a ray, in lengths of "
+       "number; False if there is none. max_dist: how far to look along a ray, in lengths of "
        "its direction.", BVHS, (BVH_QUERY, INT32, FLOAT32), updates=(0, 1))  # fmt: skip
 def bvh_query_next(bvhs: Any, query: Any, index: Any, max_dist: Any = INF) -> Any:
     q = query
@@ -228,6 +228,6 @@ def bvh_query_next(bvhs: Any, query: Any, index: Any, max_dist: Any = INF) -> An
 
 
 @query("bvh_get_group_root(id, group): the node that has all items of a group, for queries; -1 "
-       "where there is none.", BVHS, (UINT64, INT32))  # fmt: skip
+    "if there is none.", BVHS, (UINT64, INT32))  # fmt: skip
 def bvh_get_group_root(bvhs: Any, id: Any, group: Any) -> Any:
     return group_root(bvhs, row_of(bvhs.ids, id), group)

@@ -1,4 +1,4 @@
-"""A weighted sum in a function, over as many terms as its caller says.
+"""A weighted sum in a function, over a number of terms that the caller gives.
 
 Issue: 140
 There: the gradient of the factor was zero: the backward pass had no result of the loop.

@@ -1,7 +1,7 @@
 """Elements of arrays of two dimensions, taken with one index after the other.
 
 Issue: 158
-There: `a[i][0]` gave a view through which no gradient came back.
+There: `a[i][0]` gave a view that passed no gradient back.
 """
 
 # expect: exit=0

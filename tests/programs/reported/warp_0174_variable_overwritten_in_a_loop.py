@@ -1,4 +1,4 @@
-"""A logistic map: each round of a loop overwrites the variable that the next one reads.
+"""A logistic map: each iteration of a loop overwrites the variable that the next one reads.
 
 Issue: 174
 There: the backward pass did not run the loop again, so each round had the last value.

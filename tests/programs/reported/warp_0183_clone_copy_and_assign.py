@@ -1,7 +1,7 @@
-"""A state that is cloned, copied and assigned before anything is computed of it.
+"""A state that is cloned, copied and assigned before a kernel uses it.
 
 Issue: 183
-There: none of the three was differentiable.
+There: none of the three operations was differentiable.
 """
 
 # expect: exit=0

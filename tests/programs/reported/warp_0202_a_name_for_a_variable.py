@@ -1,4 +1,4 @@
-"""A variable gets a second name, which a branch then gives another value.
+"""A variable gets a second name, and a branch assigns another value to that name.
 
 Issue: 202
 There: `b = a` made both one variable, and the gradient was zero.

@@ -1,4 +1,4 @@
-"""Rows of a Jacobian by one backward pass each, where the arrays are fields of a struct.
+"""Rows of a Jacobian by one backward pass each; the arrays are fields of a struct.
 
 Issue: 237
 There: every row was zero.

@@ -1,7 +1,7 @@
 """One tape, run backward several times with other seeds: a gradient for each.
 
 Issue: 249
-There: gradients of arrays inside of the tape were added to what the call before had left.
+There: each call added to the gradients of inner arrays that the previous call had left.
 """
 
 # expect: exit=0

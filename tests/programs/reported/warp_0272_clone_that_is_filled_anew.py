@@ -1,7 +1,7 @@
-"""A clone serves as a new array of the same size: every element of it is overwritten.
+"""A clone serves as a new array of the same size: the program overwrites all its elements.
 
 Issue: 272
-There: gradients leaked from the clone to the array that it was made of.
+There: gradients leaked from the clone to its source.
 """
 
 # expect: exit=0

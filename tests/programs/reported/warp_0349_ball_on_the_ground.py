@@ -1,7 +1,7 @@
-"""A ball that falls on a floor of springs: the derivative of where it ends by its first push.
+"""A ball that falls on a floor of springs: the derivative of its last position by its first push.
 
 Issue: 349
-There: gradients through contacts were erratic where the loss is smooth.
+There: gradients through contacts were erratic although the loss is smooth.
 """
 
 # expect: exit=0

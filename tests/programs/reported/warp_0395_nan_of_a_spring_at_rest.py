@@ -1,7 +1,7 @@
 """A spring whose ends meet: its length has no derivative there, and the gradient is not a number.
 
 Issue: 395
-There: nothing said which kernel, thread and operation made the first NaN.
+There: no message named the kernel, thread and operation with the first NaN.
 """
 
 # expect: exit=1

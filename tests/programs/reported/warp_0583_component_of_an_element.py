@@ -1,7 +1,7 @@
-"""One component of a vector in an array is replaced; the others stay as they were.
+"""The kernel replaces one component of a vector in an array and keeps the others.
 
 Issue: 583
-There: no gradient reached what was stored.
+There: no gradient reached the stored value.
 """
 
 # expect: exit=0

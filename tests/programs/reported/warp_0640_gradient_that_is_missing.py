@@ -1,7 +1,7 @@
-"""Where a grid cell is chosen by rounding, no gradient gets through.
+"""A kernel chooses a grid cell by rounding, which passes no gradient.
 
 Issue: 640
-There: gradients were zero at times, and nothing said why.
+There: gradients were zero at times, without a message.
 """
 
 # expect: exit=1

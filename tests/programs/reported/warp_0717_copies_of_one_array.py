@@ -1,7 +1,7 @@
 """Several samples start from copies of one array; their mean is differentiated.
 
 Issue: 717
-There: the gradient was that of one sample: each copy overwrote what the others had brought.
+There: the gradient was that of one sample: each copy overwrote the gradients of the others.
 """
 
 # expect: exit=0

@@ -1,7 +1,7 @@
-"""A loop with a bound that is known only when it runs, and products of what it computes.
+"""A loop with a dynamic bound, and products of its results.
 
 Issue: 729
-There: the values of the rounds are not computed again in the backward pass.
+There: the backward pass does not compute the values of the iterations again.
 """
 
 # expect: exit=0

@@ -1,7 +1,7 @@
 """Gradients of arrays in a struct within a struct are cleared between two passes.
 
 Issue: 807
-There: `tape.zero()` left the inner ones, and the second pass added to them.
+There: `tape.zero()` did not clear the inner ones, and the second pass added to them.
 """
 
 # expect: exit=0

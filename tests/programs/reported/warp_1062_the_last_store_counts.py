@@ -1,7 +1,7 @@
-"""Two launches store to one array: only what the second one stored is there at the end.
+"""Two launches store to one array: at the end, it holds only the values of the second.
 
 Issue: 1062
-There: gradients went to both.
+There: gradients went to both launches.
 """
 
 # expect: exit=0

@@ -1,7 +1,7 @@
-"""Joints of the bodies of a chain: a loop with bounds from arrays within another such loop.
+"""Joints of the bodies of a chain: two nested loops with bounds from arrays.
 
 Issue: 1293
-There: the gradient was twice what it should be.
+There: the gradient was twice the right one.
 """
 
 # expect: exit=0

@@ -1,7 +1,7 @@
-"""A field is solved for after the tape was recorded, in the array that the tape has read.
+"""After the tape is recorded, a solver writes a field into an array that the tape has read.
 
 Issue: 1350
-There: the backward pass takes the solved field, at which nothing was computed, and says nothing.
+There: the backward pass uses the solved field, at which no launch ran, without a message.
 """
 
 # expect: exit=1

@@ -1,7 +1,7 @@
 """The signs of a vector's components: their derivative is zero.
 
 Issue: 1466
-There: it was that of `abs`.
+There: it was the derivative of `abs`.
 """
 
 # expect: exit=0

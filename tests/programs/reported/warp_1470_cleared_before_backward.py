@@ -1,7 +1,7 @@
-"""The input of a launch is cleared for the next frame before the tape is run backward.
+"""The program clears the input of a launch for the next frame before the backward pass.
 
 Issue: 1470
-There: nothing watches what is written after a tape has ended; the gradient is zero.
+There: Warp does not notice a write after the end of a tape; the gradient is zero.
 """
 
 # expect: exit=1

@@ -1,7 +1,7 @@
 """One step of advection: each component of a flow is carried by both.
 
 Issue: 1472
-There: the terms that couple the components were said to have the wrong sign.
+There: the report says that the coupling terms of the components had the wrong sign.
 """
 
 # expect: exit=0

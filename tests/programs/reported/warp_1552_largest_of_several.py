@@ -1,7 +1,7 @@
-"""The largest of several products, found by a loop that goes on early for some of them.
+"""The largest of several products, found by a loop with `continue` for some of them.
 
 Issue: 1552
-There: every thread got the derivative of the last round, not that of the one that won.
+There: every thread got the derivative of the last iteration, not that of the largest product.
 """
 
 # expect: exit=0

@@ -1,4 +1,4 @@
-"""A component of a local vector and of a local matrix gets a new value of its old one.
+"""A component of a local vector and one of a local matrix get a new value from the old one.
 
 Issue: 1697
 There: the gradient doubles with each such statement.

@@ -1,7 +1,7 @@
-"""A Jacobian is asked for where the module has no backward passes.
+"""A Jacobian of a kernel in a module without backward passes.
 
 Issue: 1718
-There: it was a matrix of zeros. Here it is refused; finite differences need no backward pass.
+There: it was a matrix of zeros. The engine refuses it; finite differences need no backward pass.
 """
 
 # expect: exit=0

@@ -1,7 +1,7 @@
 """The Jacobian of a function that moves its input before it reads it.
 
 Issue: 1726
-There: each evaluation began where the one before had left the input.
+There: each evaluation started with the input that the previous one had left.
 """
 
 # expect: exit=0

@@ -1,7 +1,7 @@
 """A training loop with a new tape for each step, and the same arrays.
 
 Issue: 1727
-There: from the second step on, stores to arrays that the first had read were called overwrites.
+There: from the second step on, stores to arrays of the first step were reported as overwrites.
 """
 
 # expect: exit=0

@@ -1,4 +1,4 @@
-"""An array is read by a kernel and copied, and the copy's target had another value before.
+"""A kernel reads an array, and a copy of it overwrites another array.
 
 Issue: 1728
 There: the copy's adjoint replaced the source's gradient, and left that of its target.

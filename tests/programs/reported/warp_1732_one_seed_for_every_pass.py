@@ -1,7 +1,7 @@
 """One array of ones is the seed of every backward pass of a training loop.
 
 Issue: 1732
-There: a pass used its seed up, and the next one began with zeros.
+There: a pass cleared its seed, and the next one started with zeros.
 """
 
 # expect: exit=0

@@ -1,7 +1,7 @@
 """A function sums in a loop and divides by the sum before it returns.
 
 Issue: 1740
-There: the derivative of the division was taken at what the sum was before the loop.
+There: the derivative of the division used the sum from before the loop.
 """
 
 # expect: exit=0

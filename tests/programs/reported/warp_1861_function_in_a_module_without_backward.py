@@ -1,4 +1,4 @@
-"""A kernel asks for its backward pass in a module that has none; it calls a function.
+"""A kernel enables its backward pass in a module without one, and calls a function.
 
 Issue: 1861
 There: the function had no adjoint, and the gradient was zero.
