@@ -39,7 +39,7 @@ from tools.documents.reader import Reader, Step  # noqa: E402
 from tools.documents.shell import ShellSession  # noqa: E402
 
 DOCUMENTS = (
-    "README.md", "docs/index.md", "docs/tutorial.md", "docs/ci.md", "docs/fix.md",
+    "README.md", "docs/tutorial.md", "docs/ci.md", "docs/fix.md",
     "docs/baseline.md", "docs/captures.md", "docs/report.md", "docs/frameworks.md",
 )  # fmt: skip
 

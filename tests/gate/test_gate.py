@@ -143,6 +143,8 @@ def test_the_gitlab_job(machine: Machine, shell: str) -> None:
     assert cases
     assert any(c.findall("failure") for c in cases) == (shell == "bash")
     assert (machine.home / "adtool-reports" / "report.html").read_text().startswith("<!")
+    report = json.loads((machine.home / "adtool-reports" / "report.json").read_text())
+    assert report["exit_code"] == int(shell == "bash")
     assert "G001" * (shell == "bash") in machine.out
 
 
