@@ -11,6 +11,7 @@ from adtool.folds import folds, items_of, measures
 from adtool.page.data import PageRun
 from adtool.page.words import name
 from adtool.places import short
+from adtool.render.rows import SHORT
 from adtool.report import Launch, Pair
 
 # What a row of the table of launches holds, in order; `page.js` has the same list.
@@ -49,12 +50,12 @@ def _folds(run: PageRun) -> list[list[Any]]:
     """What is shown of the rows at first: the number of the worst row of each fold.
 
     And how many launches it stands for, what of these was checked, and along how many directions.
-    Empty where each row is one of its own.
+    Empty where each row is one of its own, or there are few.
     """
     items = items_of(run.report.launches)
     numbers = {id(i): n for n, i in enumerate(items)}
     found = folds(items)
-    if not any(f.share for f in found):
+    if len(items) <= SHORT or not any(f.share for f in found):
         return []
     return [
         [numbers[id(f.worst)], f.share, sum(p.checked for p in f.pairs),

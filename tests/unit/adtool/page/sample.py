@@ -45,7 +45,7 @@ def run(
     def pair(k: int) -> Pair:
         verdict = "fail" if fails and k % 5 == 3 else "pass"
         worst = Worst(0, k, 1.0 + k, 1.25 + k, text("y[0]", k), text(f"x[{k}]", k + 1),
-                      math.nan if k == 1 else 0.2)  # fmt: skip
+                      math.nan if k == 1 else 1e-7 * k)  # fmt: skip
         return Pair(
             text(f"in{k % 3}", k), text("out", k + 1), verdict, 64, 1e-9 * (k + 1),
             math.nan if k == 1 else 1e-7 * k, worst, 3, text("", k) if bad else "",

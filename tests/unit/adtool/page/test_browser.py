@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -31,6 +32,12 @@ def counts(tab: Any, what: str, number: int) -> None:
     expect(tab.locator(what)).to_have_count(number, timeout=15_000)
 
 
+def each_launch(tab: Any) -> Any:
+    """The page with a row for each launch, also for those that are told as one at first."""
+    tab.get_by_label("Each launch").check()
+    return tab
+
+
 def test_it_loads_from_disk_without_errors_and_without_a_network(opened: Opener) -> None:
     seen = opened(render_html(page(run(), failed_run())))
     assert seen.said == []
@@ -40,7 +47,7 @@ def test_it_loads_from_disk_without_errors_and_without_a_network(opened: Opener)
 
 
 def test_it_filters_by_words_by_launch_and_by_verdict(opened: Opener) -> None:
-    tab = opened(render_html(page(run(60)))).page
+    tab = each_launch(opened(render_html(page(run(60)))).page)
     assert tab.locator(ROWS).count() == 25
     field = tab.get_by_role("searchbox", name="Filter")
     field.fill("kernel2")
@@ -58,7 +65,7 @@ def test_it_filters_by_words_by_launch_and_by_verdict(opened: Opener) -> None:
 
 
 def test_it_sorts_and_says_so(opened: Opener) -> None:
-    tab = opened(render_html(page(run(60)))).page
+    tab = each_launch(opened(render_html(page(run(60)))).page)
     assert column(tab, 11)[:3] == ["fail"] * 3  # what is wrong comes first
     button = tab.get_by_role("button", name="Rel error")
     button.click()
@@ -73,6 +80,23 @@ def test_it_sorts_and_says_so(opened: Opener) -> None:
     assert column(tab, 1)[:2] == ["0:0", "0:1"]
     tab.get_by_role("button", name="Last").click()
     assert column(tab, 1)[-1] == "0:59"
+
+
+def test_launches_of_a_kernel_are_a_row_at_first(opened: Opener) -> None:
+    tab = opened(render_html(page(run(120)))).page
+    shares = column(tab, 1)
+    assert all(re.fullmatch(r"x\d+|\d+/\d+|0:4", s) for s in shares), shares
+    says(tab, ".matches", "rows")
+    folded = tab.locator(".matches").inner_text()
+    tab.get_by_role("searchbox", name="Filter").fill("0:77")  # a launch is sought among all
+    says(tab, ".matches", "1 of 120")
+    tab.get_by_role("searchbox", name="Filter").fill("")
+    each_launch(tab)
+    says(tab, ".matches", "120 rows")
+    tab.get_by_label("Each launch").uncheck()
+    says(tab, ".matches", folded)
+    few = opened(render_html(page(run(6)))).page
+    assert not few.get_by_label("Each launch").is_visible()
 
 
 def test_a_row_opens(opened: Opener) -> None:
@@ -117,6 +141,7 @@ def test_ten_thousand_launches(opened: Opener) -> None:
     seen = opened(text)
     tab = seen.page
     tab.wait_for_selector(ROWS)
+    each_launch(tab)
     tab.get_by_role("searchbox", name="Filter").fill("kernel3")
     says(tab, ".matches", "2,500")
     ready = tab.evaluate("performance.getEntriesByName('adtool-ready')[0].startTime")
@@ -148,7 +173,7 @@ def test_no_hostile_name_breaks_out(opened: Opener) -> None:
 
 
 def test_paper_shows_all_sections_and_unfolds_findings(opened: Opener) -> None:
-    tab = opened(render_html(page(run(60)))).page
+    tab = each_launch(opened(render_html(page(run(60)))).page)
     tab.emulate_media(media="print")
     for part in ("summary", "findings", "tapes", "launches", "jacobians", "left"):
         assert tab.locator(f"#run-1-{part}").is_visible(), part
