@@ -56,7 +56,7 @@ def run_target(target: Target) -> None:
     module = types.ModuleType("__main__")
     module.__dict__.update(values, __builtins__=builtins)
     if sys.version_info < (3, 14):  # from then on annotations are made when they are asked for
-        module.__dict__.update(__annotations__={})
+        module.__annotations__ = {}
     sys.modules["__main__"] = module
     exec(code, module.__dict__)
     join_threads()

@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from adtool.errors import PAGES
 from adtool.rules import load_rules
 from adtool.rules.base import Rule
+from engine.diagnostics import CODES
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -64,6 +66,7 @@ def made() -> dict[str, str]:
     rules = load_rules()
     pages = {f"findings/{rule.code}.md": finding_page(rule) for rule in rules}
     pages["findings/index.md"] = index_page(rules)
+    pages["errors.md"] = errors_page()
     for origin, uri in PROJECT.items():
         if uri.startswith("project/"):
             pages[uri] = (ROOT / origin).read_text(encoding="utf-8")
@@ -98,6 +101,24 @@ def index_page(rules: Sequence[Rule]) -> str:
         "What `adtool check` reports. A code keeps its meaning for ever.", "",
         "| code | name | severity | what it is |", "|---|---|---|---|", *rows, "",
     ))  # fmt: skip
+
+
+def errors_page() -> str:
+    """The errors of the engine: a table of all, then the page of each."""
+    parts = [
+        "# Errors of the engine",
+        "`adtool explain CODE` prints the same text. A code never changes its meaning.",
+        "\n".join((
+            "| code | means |", "|---|---|",
+            *(f"| [{code}](#{code.lower()}) | {CODES[code]} |" for code in PAGES),
+        )),
+    ]  # fmt: skip
+    for code, page in PAGES.items():
+        parts += [
+            f"## {code} {CODES[code]} {{ #{code.lower()} }}", " ".join(page.what.split()),
+            f"```python\n{page.code}\n```", f"**What to do.** {' '.join(page.cure.split())}",
+        ]  # fmt: skip
+    return "\n\n".join(parts) + "\n"
 
 
 def relinked(text: str, origin: str, uri: str) -> str:

@@ -44,7 +44,8 @@ PAGES = {
 
         os.mkdir("shared")
         os.chmod("shared", 0o777)  # everybody may exchange its files
-        os.environ["ENGINE_CACHE_DIR"] = os.environ["TMPDIR"] = os.path.abspath("shared")
+        folder = os.path.abspath("shared")
+        os.environ["ENGINE_CACHE_DIR"] = os.environ["TMPDIR"] = folder
 
         import engine as wp
 

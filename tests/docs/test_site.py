@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from adtool.rules import load_rules
+from engine.diagnostics import CODES
 
 # What makes a browser load something, by its tag.
 _LOADS = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
@@ -57,6 +58,14 @@ def test_each_finding_has_a_page_and_is_in_the_table(site: Path) -> None:
         for head in ("What it is", "Why it matters", "Example", "What to do"):
             assert re.search(rf"<h2[^>]*>{head}", page)
         assert f"{rule.code}.html" in index.links
+
+
+def test_each_error_is_explained(site: Path) -> None:
+    text = (site / "errors.html").read_text(encoding="utf-8")
+    links = _Loaded(text).links
+    for code in CODES:
+        assert f"#{code.lower()}" in links and re.search(rf'<h2 id="{code.lower()}">{code} ', text)
+    assert text.count("What to do.") == len(CODES)
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:

@@ -100,9 +100,11 @@ def _folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-@pytest.mark.parametrize("key", ["output = ['{}']", "out = ['{}']",
-                                 "out = ['sarif=a.sarif', 'markdown={}']",
-                                 "baseline = '{}'", "scripts = ['{}']"])  # fmt: skip
+@pytest.mark.parametrize(
+    "key",
+    ["output = ['{}']", "out = ['{}']", "out = ['sarif=a.sarif', 'markdown={}']",
+     "baseline = '{}'", "scripts = ['{}']"],
+)  # fmt: skip
 def test_files_outside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, path: str
 ) -> None:
