@@ -126,6 +126,8 @@ def _nothing(
             "no-tape", "nothing was checked: the script's tapes are not the engine's",
             f"it imports Warp: --alias {WARP} gives it the engine in its place",
         )  # fmt: skip
+    if not session.tapes and session.unwatched:
+        return endings.unwatched(session.unwatched)
     if not session.tapes and session.left_alone:
         return endings.untouched(session.left_alone, "script")
     if not session.tapes:

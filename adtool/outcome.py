@@ -9,7 +9,7 @@ from typing import Any, Literal
 from adtool.captures.head import Written
 from adtool.matrices import LaunchPictures
 from adtool.report import Duration, Finding, Problem
-from engine.autograd import LaunchResult, Moved, PassNotes, TapeResult
+from engine.autograd import LaunchResult, Moved, PassNotes, TapeResult, Unwatched
 from engine.classes import dataclass
 from engine.diagnostics import Span
 
@@ -34,7 +34,8 @@ class Outcome:
     pictures: Jacobians of launches, where they were asked for. likenesses: see `folded`. notes:
     what is to be told of the run beside its results. left_alone: functions with a gradient of their
     own that were called, and are not checked as they are of installed packages. passes: what its
-    backward passes gave, where that was asked for.
+    backward passes gave, where that was asked for. unwatched: what of frameworks that it imported
+    could not be watched.
     """
 
     kind: Kind
@@ -57,6 +58,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     left_alone: tuple[str, ...] = ()
     passes: PassNotes = PassNotes()
+    unwatched: tuple[Unwatched, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

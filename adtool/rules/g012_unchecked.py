@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from adtool.endings import UNWATCHED, not_watched
 from adtool.report import Finding
 from adtool.rules.base import Manual, Rule, grouped, named, remedy, seen
 from engine.classes import dataclass
@@ -44,7 +45,9 @@ class Unchecked(Rule):
             function, a launch that has no array with a gradient, a kernel without an adjoint,
             a launch whose inputs are not known any more because copies of all that launches
             read would have taken too much memory. Of functions of other frameworks: one with
-            complex numbers, or that ran where its values could not be seen.
+            complex numbers, or that ran where its values could not be seen. A warning where a
+            version of a framework has no such place as adtool watches in it: then it is not known
+            what the script did there.
             Kernels left out by --kernel or --skip-kernel are no finding by themselves, but a tape
             of which only a part was asked for is not checked as a whole: a warning, as always where
             the backward pass of a tape was not compared with what the tape did. With `--as-run`
@@ -66,6 +69,8 @@ class Unchecked(Rule):
             against differences. Where a launch is skipped because no input asks for a
             gradient, see whether `requires_grad=True` was forgotten. Where copies took too
             much memory, allow more with --memory, or run once for each kernel with --kernel.
+            Where a framework cannot be watched, use another version of it; `adtool doctor` tests
+            the one that is installed.
             """,
     )
 
@@ -86,7 +91,16 @@ class Unchecked(Rule):
                 kernel=first.kernel, count=count,
                 severity="warning" if first.whole else None,
             )  # fmt: skip
+        yield from self._of_frameworks(session)
         yield from self._of_plain_runs(session)
+
+    def _of_frameworks(self, session: Session) -> Iterator[Finding]:
+        """One finding for each framework of which something could not be watched."""
+        for seams in grouped(session.unwatched, lambda s: s.framework):
+            yield self.finding(
+                f"{not_watched(seams)}; what the script does there was not checked", UNWATCHED,
+                span=None, tape=-1, launch=-1, severity="warning",
+            )  # fmt: skip
 
     def _of_plain_runs(self, session: Session) -> Iterator[Finding]:
         found = session.as_run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import random
+import sys
 from typing import Any
 
 import numpy as np
@@ -159,14 +160,52 @@ def test_nothing_is_printed_twice(capfd) -> None:
 
 
 def test_afterwards_nothing_is_left() -> None:
-    function = Function.apply.__func__
-    before = function.__code__
+    def now() -> list[Any]:
+        node = torch.autograd.function.BackwardCFunction
+        return [Function.__dict__["apply"], node.__dict__.get("__init__"), *held, vars(keeper)]
+
+    keeper = Keeper()
+    keeper.cube = Cube.apply
+    held = [Cube.apply]
+    before = now()
     with watching():
-        assert function.__code__ is not before
+        during = now()
+        assert all(a is not b for a, b in zip(before[:2], during[:2], strict=True))
+        assert keeper.cube == Cube.apply != before[2]
         with watching():
             pass
-        assert function.__code__ is not before
-    assert function.__code__ is before
+        assert now() == during
+    assert now() == before
+
+
+@pytest.mark.parametrize("where", ["object", "dictionary", "closure", "module"])
+def test_a_name_for_apply_that_was_taken_before(where, monkeypatch) -> None:
+    keeper, names = Keeper(), {}
+    keeper.cube = names["cube"] = inner = Cube.apply
+    monkeypatch.setattr(sys.modules[Keeper.__module__], "taken", inner, raising=False)
+    calls = {
+        "object": lambda: keeper.cube, "dictionary": lambda: names["cube"],
+        "closure": lambda: inner, "module": lambda: taken,  # noqa: F821
+    }  # fmt: skip
+    assert set(verdicts(lambda: calls[where]()(_some(4))).values()) == {"pass"}
+
+
+def test_a_call_that_cannot_be_seen_is_told() -> None:
+    hidden = (Cube.apply,)
+    with watching() as watched:
+        passed(hidden[0](_some(4)))
+        passed(Cube.apply(_some(4)))
+    (result,) = watched.results()
+    assert [x.index for x in result.launches] == [0]
+    (told,) = result.unchecked
+    assert told.what == "function `Cube`" and "before adtool looked on" in told.reason
+    assert told.site.file == __file__
+
+
+class Keeper:
+    """Keeps what it is given."""
+
+    cube: Any
 
 
 # ---- operators
