@@ -120,14 +120,14 @@ def _nothing(
             "tapes must be made in the script's own process: call there what the others run, as "
             "with no workers",
         )
+    if not session.tapes and session.unwatched:
+        return endings.unwatched(session.unwatched)
     script = session.target.script
     if not session.tapes and not session.options.alias and script and imports_warp(script):
         return Failure(
             "no-tape", "nothing was checked: the script's tapes are not the engine's",
             f"it imports Warp: --alias {WARP} gives it the engine in its place",
         )  # fmt: skip
-    if not session.tapes and session.unwatched:
-        return endings.unwatched(session.unwatched)
     if not session.tapes and session.left_alone:
         return endings.untouched(session.left_alone, "script")
     if not session.tapes:
