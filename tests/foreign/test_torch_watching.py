@@ -18,6 +18,7 @@ from tests.foreign.torch_right import CASES, Cube, Product, _some  # noqa: E402
 from tests.foreign.torch_watched import launches, passed, verdicts  # noqa: E402
 
 Function = torch.autograd.Function
+cube_apply = Cube.apply
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +79,18 @@ def test_inside_of_compiled_code_is_told() -> None:
     with watching() as watched:
         f(_some(4)).backward()
     assert any("torch.compile" in n for n in watched.notes) or watched.found
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("call", [lambda x: Cube.apply(x), lambda x: cube_apply(x)])
+def test_compiled_code_is_one_graph_as_without(call) -> None:
+    compiled = torch.compile(lambda x: call(x).sum(), backend="eager", fullgraph=True)
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with watching():
+        compiled(x).backward()
+    assert x.grad.tolist() == [3.0, 12.0]
+    compiled(x).backward()  # and when nobody looks any more
+    assert x.grad.tolist() == [6.0, 24.0]
 
 
 def test_the_place_and_the_call() -> None:
