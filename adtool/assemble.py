@@ -123,6 +123,8 @@ def _nothing(
             "tapes must be made in the script's own process: call there what the others run, as "
             "with no workers",
         )
+    if not session.tapes and session.unwatched:
+        return endings.unwatched(session.unwatched)
     script = session.target.script
     if not session.tapes and not session.options.alias and script and imports_warp(script):
         return Failure(

@@ -175,6 +175,7 @@ def with_functions(
     seen = replace(
         outcome, kernels=tuple(dict.fromkeys((*outcome.kernels, *watched.names))),
         recorded=(*outcome.recorded, *watched.recorded), left_alone=watched.left_alone,
+        unwatched=tuple(watched.unwatched),
     )  # fmt: skip
     told: tuple[str, ...] = ()
     if watched.left_alone and seen.recorded:

@@ -14,10 +14,11 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Literal
 
 import engine
-from adtool import __version__, paths, temporary
+from adtool import __version__, endings, paths, temporary
 from adtool.counts import counted
 from adtool.exits import Exit
 from adtool.memory import in_words
@@ -69,8 +70,10 @@ _PACKAGES = (
     ("torch", "torch", "to use engine from PyTorch: pip install torch", False),
     ("jax", "jax", "to use engine from JAX: pip install jax", False),
     ("paddle", "paddlepaddle", "to use engine from Paddle: pip install paddlepaddle", False),
+    ("warp", "warp-lang", "to check tapes of Warp itself: pip install warp-lang", False),
     ("numba", "numba", "to share arrays with Numba: pip install numba", False),
 )
+_WATCHED = ("torch", "jax", "warp")
 
 
 def examine() -> DoctorReport:
@@ -99,7 +102,9 @@ def _items() -> Iterator[Item]:
     yield Item("threads", "ok", f"{found.threads} of {os.cpu_count()} for a launch")
     yield _cuda()
     for name, distribution, help, needed in _PACKAGES:
-        yield _package(name, distribution, help, needed)
+        item = _package(name, distribution, help, needed)
+        watched = item.status == "ok" and name in _WATCHED
+        yield _framework(item) if watched else item
     yield _dot()
 
 
@@ -122,22 +127,46 @@ def _cache(found: engine.Environment) -> Item:
 def _kernel() -> Item:
     """Whether a kernel and its gradient compile, load and run, from an empty cache."""
     name = "kernels on the CPU"
-    with temporary.folder("adtool-doctor-") as folder:
-        try:
-            done = subprocess.run(
-                [sys.executable, "-c", _PROBE, paths.ROOT], capture_output=True, text=True,
-                errors="replace", timeout=_LIMIT, stdin=subprocess.DEVNULL, check=False,
-                env=os.environ | {"ENGINE_CACHE_DIR": str(folder), "TMPDIR": str(folder)},
-            )  # fmt: skip
-        except (OSError, subprocess.SubprocessError) as error:
-            return Item(name, "problem", f"the trial did not run: {error}", needed=True)
-    if done.returncode == 0 and done.stdout.startswith("ok"):
+    said, why = _tried()
+    if said == "ok":
         return Item(name, "ok", "compiled and run, with a gradient", needed=True)
-    said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-    why = said[-1] if said else f"it ended with status {done.returncode}"
-    return Item(name, "problem", f"the trial failed: {why}",
+    return Item(name, "problem", why or said,
                 "see that the compiler makes shared objects, or name another one in CXX",
                 needed=True)  # fmt: skip
+
+
+def _framework(item: Item) -> Item:
+    """Whether all of a framework that `adtool check` watches can be watched in this version."""
+    said, why = _tried(item.name)
+    if said == "ok":
+        return replace(item, found=f"{item.found}, all that adtool watches there was tested")
+    if why:
+        return replace(item, status="problem", found=f"{item.found}: {why}",
+                       help=f"see that `python -c 'import {item.name}'` runs")  # fmt: skip
+    seams = "; ".join(said.splitlines())
+    return replace(
+        item, status="problem", found=f"{item.found} cannot be watched: {seams}",
+        help=endings.UNWATCHED,
+    )  # fmt: skip
+
+
+def _tried(*what: str) -> tuple[str, str]:
+    """What the probe printed in a process of its own; and why it did not come to its end."""
+    with temporary.folder("adtool-doctor-") as folder:
+        own = {"ENGINE_CACHE_DIR": folder, "TMPDIR": folder, "WARP_CACHE_PATH": folder}
+        try:
+            done = subprocess.run(
+                [sys.executable, "-c", _PROBE, paths.ROOT, *what], capture_output=True, text=True,
+                errors="replace", timeout=_LIMIT, stdin=subprocess.DEVNULL, check=False,
+                env=os.environ | {k: str(v) for k, v in own.items()},
+            )  # fmt: skip
+        except (OSError, subprocess.SubprocessError) as error:
+            return "", f"the trial did not run: {error}"
+    out = done.stdout.strip()
+    if done.returncode == 0 and out:
+        return out, ""
+    said = (done.stderr.strip() or out).splitlines()
+    return "", f"the trial failed: {said[-1] if said else f'status {done.returncode}'}"
 
 
 def _cuda() -> Item:

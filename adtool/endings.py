@@ -14,6 +14,7 @@ from adtool.loops import loops_of
 from adtool.outcome import Outcome
 from adtool.places import short, shortened
 from adtool.report import Failure
+from engine.autograd import Unwatched
 
 # Folders whose frames are not the user's.
 _OWN = tuple(
@@ -49,6 +50,11 @@ def reported(outcome: Outcome) -> Failure | None:
     )  # fmt: skip
 
 
+UNWATCHED = (
+    "use another version of the framework, or a newer adtool (docs/frameworks.md has the versions "
+    "that are tested; `adtool doctor` tests the one that is installed); until then, test these "
+    "gradients another way: torch.autograd.gradcheck, jax.test_util.check_grads"
+)
 _LOOPS = 4  # of a kernel, that are named
 _FUNCTIONS = 4  # that are named
 _SO_FAR = "; what was checked by then is reported"
@@ -73,6 +79,18 @@ def untouched(functions: Sequence[str], what: str) -> Failure:
         f"own that it called belong to installed packages: {_listed(functions)}",
         "--kernel with its name checks one of them",
     )
+
+
+def unwatched(seams: Sequence[Unwatched]) -> Failure:
+    """Nothing was found to check, in a program with a framework that cannot be watched."""
+    return Failure("unwatched", f"nothing was checked: {not_watched(seams)}", UNWATCHED)
+
+
+def not_watched(seams: Sequence[Unwatched]) -> str:
+    """Which seams of a framework cannot be watched, and why."""
+    first = seams[0]
+    each = "; ".join(f"{s.seam} ({s.why})" for s in seams if s.framework == first.framework)
+    return f"adtool cannot watch {first.framework} {first.version}: {each}"
 
 
 def beside(functions: Sequence[str]) -> str:

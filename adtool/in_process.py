@@ -88,8 +88,9 @@ class Observation:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to check: neither tapes nor functions of frameworks."""
-        return not self.tapes and not self._functions.found
+        """Whether there is nothing to check, nor anything to tell of frameworks."""
+        functions = self._functions
+        return not self.tapes and not functions.found and not functions.unwatched
 
     def report(self, name: str, terms: Terms, experience: Experience | None = None) -> Report:
         """Checks the tapes, and forgets them. name: of the test.
@@ -127,7 +128,9 @@ def report_of(
     if outcome.kind == "interrupted":
         raise KeyboardInterrupt
     failure = endings.reported(outcome)
-    if failure is None and not outcome.recorded and outcome.left_alone:
+    if failure is None and not outcome.recorded and outcome.unwatched:
+        failure = endings.unwatched(outcome.unwatched)
+    elif failure is None and not outcome.recorded and outcome.left_alone:
         failure = endings.untouched(outcome.left_alone, "test")
     elif failure is None and not outcome.recorded:
         failure = Failure(
@@ -138,6 +141,7 @@ def report_of(
         Target(script=name), terms.options, outcome.tapes, outcome.kernels, failure,
         time.monotonic() - start, recorded=outcome.recorded,
         faults=faults(), part=True, accuracy=terms.accuracy, notes=outcome.notes,
+        unwatched=outcome.unwatched,
     )  # fmt: skip
     return build_report(settled_in_process(session), terms.gate, terms.choice)
 

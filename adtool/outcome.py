@@ -9,7 +9,15 @@ from typing import Any, Literal
 from adtool.captures.head import Written
 from adtool.matrices import LaunchPictures
 from adtool.report import Duration, Finding, Problem
-from engine.autograd import Broken, FunctionCheck, LaunchResult, Moved, PassNotes, TapeResult
+from engine.autograd import (
+    Broken,
+    FunctionCheck,
+    LaunchResult,
+    Moved,
+    PassNotes,
+    TapeResult,
+    Unwatched,
+)
 from engine.classes import dataclass
 from engine.diagnostics import Span
 
@@ -42,11 +50,12 @@ class Outcome:
     launches each tape has. processes: how many the target started. strayed: words among the
     target's arguments that are options of the tool, and that the target does not seem to use.
     script_seconds: wall time of the target itself. moved: what its inputs' being moved did.
-    settled: what several such runs say. written: of a capture, where that was asked for.
+    settled: the verdict of several such runs. written: of a capture, where that was asked for.
     found: the finding that it was reduced to. pictures: Jacobians of launches, where they were
     asked for. likenesses: see `folded`. notes: what is to be told of the run beside its results.
     left_alone: functions with a gradient of their own that were called, and are not checked as they
     are of installed packages. passes: what its backward passes gave, where that was asked for.
+    unwatched: what of frameworks that it imported could not be watched.
     """
 
     kind: Kind
@@ -70,6 +79,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     left_alone: tuple[str, ...] = ()
     passes: PassNotes = PassNotes()
+    unwatched: tuple[Unwatched, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
-"""A kernel that `adtool doctor` compiles and runs, with its gradient."""
+"""What `adtool doctor` tries in a process of its own: a kernel with its gradient, frameworks."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import sys
 from typing import Any
 
@@ -17,6 +19,24 @@ def squares(x: engine.array(dtype=float), y: engine.array(dtype=float)):  # type
 
 
 def main() -> None:
+    """Tries what the command line names: a framework, else a kernel."""
+    if len(sys.argv) > 2:
+        framework(sys.argv[2])
+    else:
+        kernel()
+
+
+def framework(name: str) -> None:
+    """Says what of a framework cannot be watched, a line each, or `ok`. name: its module."""
+    from engine.foreign import FRAMEWORKS, examined
+
+    told = next(told for module, _, told in FRAMEWORKS if module == name)
+    with contextlib.redirect_stdout(sys.stderr):  # of what the framework itself has to say
+        failed = examined(told, importlib.import_module(name))
+    print("\n".join(f"{s.seam}: {s.why}" for s in failed) or "ok")
+
+
+def kernel() -> None:
     """Says `ok` where results and gradients are right."""
     given = np.arange(8, dtype=np.float32)
     x: Any = engine.array(given, dtype=float, requires_grad=True)

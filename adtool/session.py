@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from adtool.matrices import LaunchPictures
     from adtool.outcome import Outcome, Settled
     from adtool.report import Duration
-    from engine.autograd import PassNotes, TapeResult
+    from engine.autograd import PassNotes, TapeResult, Unwatched
 
 # The tool is imported without the program's folders, of which some may be in PYTHONPATH.
 _BOOT = f"""import _signal
@@ -63,10 +63,10 @@ class Session:
 
     kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot, listing: what
     the job asked for in place of a check. recorded, processes, durations, strayed, script_seconds,
-    settled, pictures, notes, left_alone, passes: see `Outcome`. faults: what launches did wrong, on
-    a tape or not. traces: JSON of `adtool.traces.Traces`, not read yet, where the job asked for it
-    and the script came to its end. written: of a capture, where the job asked for one. found: what
-    it was reduced to.
+    settled, pictures, notes, left_alone, passes, unwatched: see `Outcome`. faults: what launches
+    did wrong, on a tape or not. traces: JSON of `adtool.traces.Traces`, not read yet, where the job
+    asked for it and the script came to its end. written: of a capture, where the job asked for one.
+    found: what it was reduced to.
     part: whether it is but one test of a program, so that what is not found may be elsewhere.
     expected: what a baseline says of it. accuracy: that each pair must reach (`--gate`).
     derivatives: JSON of a share of those that Jacobians are made of (`Job.columns`). forgiven:
@@ -103,6 +103,7 @@ class Session:
     left_alone: tuple[str, ...] = ()
     passes: PassNotes | None = None
     as_run: AsRun | None = None
+    unwatched: tuple[Unwatched, ...] = ()
 
 
 def run_session(
@@ -158,7 +159,7 @@ def run_session(
         done.recorded, done.processes, done.durations, done.strayed, listing,
         done.script_seconds, done.settled, noted, traces, done.written, done.found,
         done.pictures, derivatives=derivatives, notes=done.notes,
-        left_alone=done.left_alone, passes=done.passes,
+        left_alone=done.left_alone, passes=done.passes, unwatched=done.unwatched,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from adtool.counts import counted
+from adtool.endings import UNWATCHED, not_watched
 from adtool.report import Finding
 from adtool.rules.base import Manual, Rule, grouped, named, remedy, seen
 from adtool.rules.g004_broken_path import unheard
@@ -47,7 +48,9 @@ class Unchecked(Rule):
             backward function, a launch without an array that has a gradient, a kernel without
             an adjoint, or a launch whose inputs are lost because copies of all inputs would
             have taken too much memory. In other frameworks: a function with complex numbers, or
-            a function whose values adtool could not see.
+            a function whose values adtool could not see. If a version of a framework lacks a
+            place that adtool watches, the finding is a warning, because it is unknown what the
+            script did there.
 
             Kernels that --kernel or --skip-kernel leave out are no finding by themselves. But
             adtool does not check a tape as a whole if only some of its kernels were selected:
@@ -70,6 +73,9 @@ class Unchecked(Rule):
             differences. If a launch is skipped because no input requires a gradient, see
             whether `requires_grad=True` is missing. If copies took too much memory, allow more
             with --memory, or run once for each kernel with --kernel.
+
+            If a framework cannot be watched, use another version of it; `adtool doctor` tests
+            the installed one.
             """,
     )
 
@@ -90,7 +96,16 @@ class Unchecked(Rule):
                 kernel=first.kernel, count=count,
                 severity="warning" if first.whole else None, follows=first.follows,
             )  # fmt: skip
+        yield from self._of_frameworks(session)
         yield from self._of_plain_runs(session)
+
+    def _of_frameworks(self, session: Session) -> Iterator[Finding]:
+        """One finding for each framework of which something could not be watched."""
+        for seams in grouped(session.unwatched, lambda s: s.framework):
+            yield self.finding(
+                f"{not_watched(seams)}; what the script does there was not checked", UNWATCHED,
+                span=None, tape=-1, launch=-1, severity="warning",
+            )  # fmt: skip
 
     def _of_plain_runs(self, session: Session) -> Iterator[Finding]:
         found = session.as_run

@@ -255,6 +255,20 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
+class Unwatched:
+    """A place of a framework that a program used and that could not be watched there.
+
+    framework, version: as they are told. seam: what was to be watched, in words. why: what is
+    wrong.
+    """
+
+    framework: str
+    version: str
+    seam: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Peer:
     """Another package whose adjoint of a kernel was compared with the engine's.
 

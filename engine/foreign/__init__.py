@@ -7,9 +7,9 @@ gradient with differences, as launches of kernels are compared, with the same ve
 
 from engine.foreign.check import Seen, check_operation
 from engine.foreign.operation import Operation, OperationFailed, Value, Variation
-from engine.foreign.watched import Watched, watching
+from engine.foreign.watched import FRAMEWORKS, Watched, examined, watching
 
 __all__ = [
-    "Operation", "OperationFailed", "Seen", "Value", "Variation", "Watched", "check_operation",
-    "watching",
+    "FRAMEWORKS", "Operation", "OperationFailed", "Seen", "Value", "Variation", "Watched",
+    "check_operation", "examined", "watching",
 ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +19,7 @@ from engine.foreign.jax_runner import Runner
 from engine.foreign.jax_samples import made_up
 from engine.foreign.jax_values import values_of
 from engine.foreign.operation import OperationFailed
+from engine.foreign.seams import Part
 
 COMPLEX = "derivatives by complex numbers, and of them, are not checked"
 UNSEEN = "it was traced, and never run where its values can be seen"
@@ -32,9 +34,9 @@ class Watcher:
         self.hooks = JaxHooks(collection)
         self._runners: dict[object, Runner] = {}
 
-    def install(self, module: ModuleType) -> None:
-        """Begins to look."""
-        self.hooks.install()
+    def parts(self, module: ModuleType) -> Mapping[str, Part]:
+        """What is to be watched. See `engine.foreign.seams`."""
+        return self.hooks.parts()
 
     def remove(self) -> None:
         """Ends it, and finds out at which values the rules ran."""

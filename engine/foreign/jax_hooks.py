@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.foreign.collection import Collection
@@ -30,11 +30,14 @@ from engine.foreign.jax_functions import (
 )
 from engine.foreign.jax_kernels import Launched
 from engine.foreign.jax_notes import KEPT, Call, Held, Leaf, Link, Notes, Source, variables
+from engine.foreign.jax_seams import Tests
 from engine.foreign.places import STANDARD
+from engine.foreign.seams import Part
 from engine.interop.ffi.kernels import JaxKernel
 from engine.interop.ffi.signature import is_traced
 
 _OWN = ("jax", "engine", STANDARD)
+_DERIVING = ("JVPTrace", "LinearizeTrace")
 _PROGRAMS = ("jaxpr", "cond_jaxpr", "body_jaxpr", "branches")
 
 
@@ -48,25 +51,62 @@ class JaxHooks:
         self._inside: list[str] = []
         self._ran = Counter[int]()  # calls of compiled programs
         self._undo: list[Callable[[], None]] = []
+        self._met: set[str] | None = None  # what was noticed, while that is tested
 
-    def install(self) -> None:
-        """Begins to watch. To be called when JAX has been imported."""
-        import jax
-        from jax._src import core, pjit, traceback_util
-        from jax._src.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p
+    def parts(self) -> Mapping[str, Part]:
+        """What begins to watch, at each seam. To be called when JAX has been imported."""
+        from jax._src import core, traceback_util
 
         traceback_util.register_exclusion(__file__)
         self._tracer = core.Tracer
-        self._literal = core.Literal
         self._replace(JaxKernel, "__call__", self._launching)
-        for cls in (jax.custom_vjp, jax.custom_jvp):
-            self._replace(cls, "__call__", self._calling)
+        tests = Tests(self.quiet)
+        return {
+            "vjp": Part(lambda: self._watch_calls("custom_vjp"), tests.vjp),
+            "jvp": Part(lambda: self._watch_calls("custom_jvp"), tests.jvp),
+            "programs": Part(self._watch_programs, tests.programs),
+            "runs": Part(self._watch_runs, tests.runs, self._runs_late(tests)),
+            "derivatives": Part(self._watch_derivatives, tests.derivatives),
+        }
+
+    def _watch_calls(self, name: str) -> None:
+        import jax
+
+        self._replace(getattr(jax, name), "__call__", functools.partial(self._calling, name))
+
+    def _watch_programs(self) -> None:
+        for primitive in primitives():
+            self._replace(primitive, "bind", functools.partial(self._binding, primitive.name))
+
+    def _watch_runs(self) -> None:
+        from jax._src import pjit
+
         self._replace(pjit, "_pjit_call_impl_python", self._running)
         self._replace(pjit, "_get_fastpath_data", self._shortening)
-        for primitive in _primitives():
-            self._replace(primitive, "bind", functools.partial(self._binding, primitive.name))
+
+    def _watch_derivatives(self) -> None:
+        from jax._src.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p
+
         for primitive in (custom_vjp_call_p, custom_jvp_call_p):
             self._replace(primitive, "bind_with_trace", self._differentiating)
+
+    def _runs_late(self, tests: Tests) -> Callable[[], bool]:
+        # Only programs with rules are of interest; others do not pay for the test.
+        return lambda: not self.notes.calls or tests.runs(True)
+
+    @contextlib.contextmanager
+    def quiet(self) -> Iterator[set[str]]:
+        """Keeps nothing of what happens meanwhile but the names of what was noticed."""
+        self._met = met = set[str]()
+        try:
+            with self.pause():
+                yield met
+        finally:
+            self._met = None
+
+    def _meet(self, name: str) -> None:
+        if self._met is not None:
+            self._met.add(name)
 
     def remove(self) -> None:
         """Puts everything back."""
@@ -95,9 +135,10 @@ class JaxHooks:
 
         self._undo.append(undo)
 
-    def _calling(self, was: Callable[..., Any]) -> Callable[..., Any]:
+    def _calling(self, name: str, was: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(was)
         def called(rule: Any, *args: Any, **kwargs: Any) -> Any:
+            self._meet(name)
             if not self.silent and self._is_looked_at(rule):
                 with contextlib.suppress(Exception):  # JAX will say what is wrong with it
                     self._note(rule, args, kwargs)
@@ -184,6 +225,7 @@ class JaxHooks:
     def _running(self, was: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(was)
         def run(*args: Any, **params: Any) -> Any:
+            self._meet("run")
             if not self.silent and self.notes.wanted:
                 with contextlib.suppress(Exception):
                     self._link("jit", args, params)
@@ -196,6 +238,7 @@ class JaxHooks:
 
         @functools.wraps(was)
         def found(executable: Any, *args: Any, **more: Any) -> Any:
+            self._meet("again")
             if not self.silent and self.notes.wanted:
                 self._ran[id(executable)] += 1
                 if self._ran[id(executable)] < KEPT:
@@ -206,6 +249,7 @@ class JaxHooks:
 
     def _binding(self, name: str, was: Callable[..., Any]) -> Callable[..., Any]:
         def bind(*args: Any, **params: Any) -> Any:
+            self._meet(name)
             if not self.silent and self.notes.wanted:
                 with contextlib.suppress(Exception):
                     self._link(name, args, params)
@@ -239,7 +283,9 @@ class JaxHooks:
         @functools.wraps(was)
         def bind(trace: Any, args: Any, *rest: Any, **more: Any) -> Any:
             place = ""
-            if not self.silent and type(trace).__name__ in ("JVPTrace", "LinearizeTrace"):
+            if type(trace).__name__ in _DERIVING:
+                self._meet("derivatives")
+            if not self.silent and type(trace).__name__ in _DERIVING:
                 with contextlib.suppress(Exception):
                     place = self._note_asked(trace, args, rest[-1])
             if not place:
@@ -276,7 +322,7 @@ class JaxHooks:
         return place
 
 
-def _primitives() -> list[Any]:
+def primitives() -> list[Any]:
     """Those of JAX that run a traced program at given values."""
     from jax._src import ad_checkpoint, pjit
     from jax._src.lax.control_flow import conditionals, loops

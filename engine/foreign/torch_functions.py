@@ -1,7 +1,6 @@
 """Sees calls of `torch.autograd.Function` and of operators of `torch.library`.
 
-The code of `Function.apply` is replaced while somebody watches: the function object stays, so that
-`cube = Cube.apply`, done before, is seen as well. Operators with `register_autograd` come by the
+`torch_apply` has `Function.apply` call this file. Operators with `register_autograd` come by the
 same way, as functions that PyTorch makes for them.
 """
 
@@ -10,11 +9,12 @@ from __future__ import annotations
 import inspect
 import sys
 import weakref
-from collections.abc import Callable, Sequence
-from types import CodeType, FunctionType, ModuleType
+from collections.abc import Mapping, Sequence
+from types import FunctionType, ModuleType
 from typing import Any
 
 from engine.autograd.facts import Change
+from engine.foreign import torch_seams
 from engine.foreign.collection import Collection
 from engine.foreign.places import (
     caller,
@@ -25,13 +25,14 @@ from engine.foreign.places import (
     parameters,
     results,
 )
+from engine.foreign.seams import Part
+from engine.foreign.torch_apply import GENERATED, Apply, is_inner
 from engine.foreign.torch_call import Backward, Called, TorchCall
 from engine.foreign.torch_live import Live, size_of
 from engine.foreign.torch_running import RandomState, quiet
 from engine.foreign.torch_tensors import copied
 from engine.locks import Lock
 
-GENERATED = "GeneratedBackwardFor_"
 PASSES = 2  # backward passes of the program that are compared, for each call
 COMPILED = (
     "code that torch.compile compiled was run: functions with a gradient of their own inside of it "
@@ -39,12 +40,14 @@ COMPILED = (
 )
 _TRANSFORMED = "it ran inside of torch.func (vmap, grad, ...), where its values cannot be seen"
 _COMPLEX = "it has complex numbers, of which no derivative is checked"
+_TAKEN = (
+    "it was called by a name for its `apply` that was there before adtool looked on, in a place "
+    "that adtool does not change (a tuple, a class, functools.partial): call `apply` of the class"
+)
 _LAYOUT = "it has tensors of another layout or kind than plain dense ones"
 
 _watchers: list[Watcher] = []
 _lock = Lock()
-_swapped: tuple[FunctionType, CodeType] | None = None
-_original: Callable[..., Any] | None = None
 
 
 class Watcher:
@@ -54,12 +57,19 @@ class Watcher:
         self.collection = collection
         self._root = ""
 
-    def install(self, module: ModuleType) -> None:
-        """Begins to look."""
+    def parts(self, module: ModuleType) -> Mapping[str, Part]:
+        """What is to be watched. See `engine.foreign.seams`."""
         self._root = folder(module)
+        return torch_seams.parts(module, self._begin)
+
+    def _begin(self, function: Any) -> None:
         with _lock:
             if not _watchers:
-                _swap(module)
+                try:
+                    _apply.begin(function)
+                except BaseException:
+                    _apply.end()
+                    raise
             _watchers.append(self)
 
     def remove(self) -> None:
@@ -68,7 +78,7 @@ class Watcher:
             if self in _watchers:
                 _watchers.remove(self)
                 if not _watchers:
-                    _swap_back()
+                    _apply.end()
 
     def begin(self, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Begun | None:
         """Looks at a call before it is done; None where it is not to be kept."""
@@ -242,11 +252,19 @@ def quiet_now() -> bool:
     return bool(getattr(quiet, "on", False))
 
 
+def probing() -> list[Any] | None:
+    """Where calls are noted while this thread tests whether they are noticed."""
+    return getattr(quiet, "probe", None)
+
+
 def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `Function.apply` does while somebody watches."""
-    assert _original is not None
+    """What `Function.apply` does while a program is watched."""
+    original = _apply.original
+    if (probe := probing()) is not None:
+        probe.append((cls, args))
+        return original(cls, args, kwargs)
     if quiet_now() or not _watchers:
-        return _original(cls, *args, **kwargs)
+        return original(cls, args, kwargs)
     begun = []
     for watcher in list(_watchers):
         try:
@@ -256,13 +274,27 @@ def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             continue
         if found is not None:
             begun.append(found)
-    out = _original(cls, *args, **kwargs)
+    out = original(cls, args, kwargs)
     for x in begun:
         try:
             x.done(out)
         except Exception as error:
             x.collection.note(_unseen(cls, error))
     return out
+
+
+def missed(cls: Any) -> None:
+    """Tells of a call that went past `applied`."""
+    if quiet_now() or probing() is not None or is_inner(cls):
+        return
+    name = cls.__qualname__.rpartition("<locals>.")[2].removeprefix(GENERATED)
+    for watcher in list(_watchers):
+        called = None if cls.__name__.startswith(GENERATED) else _called(cls, ())
+        if called is None or not watcher.collection.leaves_alone(name, _package(cls, called)):
+            watcher.collection.leave_out(name, _TAKEN, caller(watcher._root, depth=3))
+
+
+_apply = Apply(applied, missed)
 
 
 def _unseen(cls: Any, error: Exception) -> str:
@@ -363,43 +395,3 @@ def _overrides(cls: Any, name: str) -> bool:
     import torch
 
     return getattr(cls, name) is not getattr(torch.autograd.Function, name)
-
-
-# ---- the replaced code
-
-
-def _swap(module: Any) -> None:
-    global _swapped, _original
-    function = module.autograd.Function.apply.__func__
-    code = function.__code__
-    _original = FunctionType(
-        code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
-    )
-    _original.__kwdefaults__ = function.__kwdefaults__
-    other = _replacement(code.co_freevars)
-    function.__code__ = other
-    _swapped = function, code
-
-
-def _swap_back() -> None:
-    global _swapped
-    if _swapped is not None:
-        function, code = _swapped
-        function.__code__ = code
-        _swapped = None
-
-
-def _replacement(free: tuple[str, ...]) -> CodeType:
-    """Code that calls `applied`, with the free variables of the function that it is for."""
-    if free != ("__class__",):
-        raise TypeError(f"Function.apply has other free variables: {free}")
-    __class__ = None
-
-    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        __class__  # noqa: B018 -- so that it has the same free variable
-        call: Any = "applied"
-        return call(cls, args, kwargs)
-
-    # The names that it sees are those of PyTorch: what it calls is a constant.
-    code = apply.__code__
-    return code.replace(co_consts=tuple(applied if c == "applied" else c for c in code.co_consts))

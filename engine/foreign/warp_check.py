@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 
@@ -12,6 +12,7 @@ from engine.autograd.results import LaunchResult, TapeResult, Unchecked
 from engine.autograd.tape.check import CheckInterrupted
 from engine.autograd.tape.options import Options
 from engine.foreign.collection import Collection
+from engine.foreign.seams import Part
 from engine.foreign.warp_launches import LaunchCheck, meaning_warps
 from engine.foreign.warp_overwrites import overwritten
 from engine.foreign.warp_tapes import WarpTape, WarpWatch
@@ -28,16 +29,12 @@ class Watcher:
         self._collection = collection
         self._watch = WarpWatch(collection.budget.take, collection.wants)
 
-    def install(self, module: ModuleType) -> None:
-        """Begins to look, unless what is called Warp is the engine, or something else."""
-        if "__is_engine__" in vars(module) or not hasattr(module, "launch"):
-            return
-        try:
-            self._watch.install(module)
-        except Exception:
-            self._watch.uninstall()
-            raise
+    def parts(self, module: ModuleType) -> Mapping[str, Part]:
+        """Nothing where what is called Warp is the engine, or something else."""
+        if "__is_engine__" in vars(module) or not hasattr(module, "Tape"):
+            return {}
         self._collection.tapes = self
+        return self._watch.parts(module)
 
     def remove(self) -> None:
         """Ends it."""

@@ -9,15 +9,18 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from types import FrameType
 from typing import Any
 
 from engine.classes import dataclass
 from engine.diagnostics.site import Site, call_site, is_own
+from engine.foreign.seams import Part
 from engine.foreign.warp_handles import CLASSES, Handles
 from engine.foreign.warp_kernels import Translation, kind_of
+from engine.foreign.warp_seams import Tests
 from engine.foreign.warp_values import (
     Array,
     ArrayOf,
@@ -96,12 +99,16 @@ class Gradients:
 
 @dataclass(eq=False)
 class WarpTape:
-    """A tape of Warp: its launches, copies, and the places of functions recorded on it."""
+    """A tape of Warp: its launches, copies, and the places of functions recorded on it.
+
+    noticed: whether anything that it recorded was seen.
+    """
 
     index: int
     launches: list[WarpLaunch] = field(default_factory=list)
     copies: list[WarpCopy] = field(default_factory=list)
     functions: list[Site | None] = field(default_factory=list)
+    noticed: bool = False
     # Whether it ran backward, and where first, from what and with what.
     backward: Site | None = None
     ran: bool = False
@@ -133,36 +140,62 @@ class WarpWatch:
         self._order = 0
         self._copying = 0
         self._undo: list[tuple[Any, str, Any]] = []
+        self._met: set[str] | None = None  # what was noticed, while that is tested
+        self._missed = False  # whether a tape recorded a launch that was not noticed
 
     # ---- hooks
 
-    def install(self, warp: Any) -> None:
-        """Begins to watch, as soon as the module is imported."""
-        if self.warp is not None:
-            return
+    def parts(self, warp: Any) -> Mapping[str, Part]:
+        """What begins to watch, at each seam, as soon as the module is imported."""
         self.warp = warp
         self._folder = os.path.dirname(os.path.abspath(warp.__file__)) + os.sep
-        launch = self._launch(warp.launch)
-        inner = sys.modules.get(warp.launch.__module__)
-        if getattr(inner, "launch", None) is warp.launch:
-            self._put(inner, "launch", launch)
-        self._put(warp, "launch", launch)
-        tape = warp.Tape
+        tests = Tests(warp, self.quiet)
+        return {
+            "tapes": Part(self._watch_tapes, tests.tapes),
+            "launches": Part(self._watch_launches, tests.launches, lambda: not self._missed),
+            "writes": Part(self._watch_writes, tests.writes),
+        }
+
+    def _watch_tapes(self) -> None:
+        tape = self.warp.Tape
         for name, make in (
             ("__enter__", self._enter), ("__exit__", self._exit), ("backward", self._backward),
-            ("record_launch", self._record), ("record_func", self._record_func),
-            ("reset", self._reset),
+            ("record_func", self._record_func), ("reset", self._reset),
         ):  # fmt: skip
             self._put(tape, name, make(getattr(tape, name)))
+
+    def _watch_launches(self) -> None:
+        warp = self.warp
+        self._put_function("launch", self._launch(warp.launch))
+        self._put(warp.Tape, "record_launch", self._record(warp.Tape.record_launch))
         for name in CLASSES:
             if (cls := getattr(warp, name, None)) is not None and "__init__" in vars(cls):
                 self._put(cls, "__init__", self._handles.making(cls.__init__))
-        copy = self._writing(warp.copy, "copy")
-        if getattr(inner, "copy", None) is warp.copy:
-            self._put(inner, "copy", copy)
-        self._put(warp, "copy", copy)
+
+    def _watch_writes(self) -> None:
+        warp = self.warp
+        self._put_function("copy", self._writing(warp.copy, "copy"))
         for name in ("zero_", "fill_", "assign"):
             self._put(warp.array, name, self._writing(getattr(warp.array, name), name))
+
+    def _put_function(self, name: str, value: Any) -> None:
+        was = getattr(self.warp, name)
+        inner = sys.modules.get(was.__module__)
+        if getattr(inner, name, None) is was:
+            self._put(inner, name, value)
+        self._put(self.warp, name, value)
+
+    @contextmanager
+    def quiet(self) -> Iterator[set[str]]:
+        """Keeps nothing of what happens meanwhile but the names of what was noticed."""
+        tapes, writes = len(self.tapes), len(self.writes)
+        self._met = met = set[str]()
+        try:
+            yield met
+        finally:
+            self._met = None
+            del self.tapes[tapes:], self.writes[writes:]
+            self._by_tape = {k: v for k, v in self._by_tape.items() if v[1] in self.tapes}
 
     def uninstall(self) -> None:
         """Ends that: Warp is as it was."""
@@ -173,9 +206,15 @@ class WarpWatch:
 
     def _put(self, owner: Any, name: str, value: Any) -> None:
         self._undo.append((owner, name, vars(owner)[name]))
-        value.__name__ = name
-        value.__doc__ = getattr(getattr(owner, name), "__doc__", None)
-        setattr(owner, name, value)
+
+        def noticed(*args: Any, **named: Any) -> Any:
+            if self._met is not None:
+                self._met.add(name)
+            return value(*args, **named)
+
+        noticed.__name__ = name
+        noticed.__doc__ = getattr(getattr(owner, name), "__doc__", None)
+        setattr(owner, name, noticed)
 
     def _site(self) -> Site | None:
         """The user's call."""
@@ -211,7 +250,8 @@ class WarpWatch:
     def _exit(self, call: Any) -> Any:
         def __exit__(tape: Any, *args: Any) -> Any:
             if self._active:
-                self._active.pop()
+                mine = self._active.pop()
+                self._missed |= bool(tape.launches) and not mine.noticed
             return call(tape, *args)
 
         return __exit__
@@ -282,8 +322,10 @@ class WarpWatch:
 
     def _record_func(self, call: Any) -> Any:
         def record_func(tape: Any, *args: Any, **named: Any) -> Any:
+            mine = self._of(tape)
+            mine.noticed = True
             if not self._copying:
-                self._of(tape).functions.append(self._site())
+                mine.functions.append(self._site())
             return call(tape, *args, **named)
 
         return record_func
@@ -337,6 +379,7 @@ class WarpWatch:
     def _record(self, call: Any) -> Any:
         def record_launch(tape: Any, kernel: Any, dim: Any, max_blocks: Any, inputs: Any,
                           outputs: Any, *args: Any, **named: Any) -> Any:  # fmt: skip
+            self._of(tape).noticed = True
             if self._pending:
                 launch = self._pending.pop()
                 launch.kernel = kernel  # of a generic one, the instance

@@ -7,7 +7,7 @@ that framework is installed, and removed at the end.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from importlib.machinery import ModuleSpec
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from engine import config
 from engine.autograd.comparison.tolerance import Tolerance
-from engine.autograd.facts import Handwritten
+from engine.autograd.facts import Handwritten, Unwatched
 from engine.autograd.results import LaunchResult, TapeResult
 from engine.autograd.tape.check import CheckInterrupted
 from engine.autograd.tape.options import Options
@@ -26,6 +26,7 @@ from engine.foreign.check import Seen, check_operation
 from engine.foreign.collection import Budget, Collection
 from engine.foreign.glance import Glance
 from engine.foreign.operation import Operation
+from engine.foreign.seams import Part, begun, ended, unusable
 from engine.itself import ENGINE, load
 
 # The module that a program imports, the file here that watches it, and the framework's name.
@@ -41,8 +42,8 @@ class Watcher(Protocol):
 
     def __init__(self, collection: Collection) -> None: ...
 
-    def install(self, module: ModuleType) -> None:
-        """Begins to look. module: the framework, imported."""
+    def parts(self, module: ModuleType) -> Mapping[str, Part]:
+        """What begins to look, at each seam. module: the framework, imported."""
 
     def remove(self) -> None:
         """Ends it."""
@@ -53,7 +54,8 @@ class Watched:
     """What was found of each framework. Results are numbered as the program's next tapes."""
 
     collections: list[Collection] = field(default_factory=list)
-    _watchers: list[Watcher] = field(default_factory=list)
+    unwatched: list[Unwatched] = field(default_factory=list)
+    _installed: list[_Installed] = field(default_factory=list)
 
     @property
     def found(self) -> list[Collection]:
@@ -188,26 +190,50 @@ def watching(
         finder.waiting.clear()
         if finder in sys.meta_path:
             sys.meta_path.remove(finder)
-        for watcher in watched._watchers:
-            watcher.remove()
-        watched._watchers.clear()
+        for x in watched._installed:
+            watched.unwatched += ended(x.framework, x.module, x.parts)
+            x.watcher.remove()
+        watched._installed.clear()
+
+
+@dataclass(frozen=True)
+class _Installed:
+    """A watcher that looks on."""
+
+    framework: str
+    module: ModuleType
+    watcher: Watcher
+    parts: Mapping[str, Part]
 
 
 def _installer(file: str, collection: Collection, watched: Watched) -> Callable[[ModuleType], None]:
     def install(module: ModuleType) -> None:
+        framework = collection.framework
         try:
-            found = load(f"engine.foreign.{file}")
-            watcher: Watcher = found.Watcher(collection)
-            watcher.install(module)
-            watched._watchers.append(watcher)
+            watcher: Watcher = load(f"engine.foreign.{file}").Watcher(collection)
+            parts = watcher.parts(module)
         except Exception as error:  # the program is to run as it would without us
-            collection.note(
-                f"functions of {collection.framework} were not looked at: this version of it "
-                f"({getattr(module, '__version__', 'unknown')}) is not known "
-                f"({type(error).__name__}: {error})"
-            )
+            watched.unwatched.append(unusable(framework, module, error))
+            return
+        watched._installed.append(_Installed(framework, module, watcher, parts))
+        watched.unwatched += begun(framework, module, parts)
 
     return install
+
+
+def examined(framework: str, module: ModuleType) -> list[Unwatched]:
+    """What of an imported framework cannot be watched. This tests everything, and takes seconds."""
+    file = next(file for _, file, name in FRAMEWORKS if name == framework)
+    collection = Collection(framework, Budget(config.snapshot_limit_bytes))
+    try:
+        watcher: Watcher = load(f"engine.foreign.{file}").Watcher(collection)
+        parts = watcher.parts(module)
+    except Exception as error:
+        return [unusable(framework, module, error)]
+    try:
+        return [*begun(framework, module, parts, everything=True)]
+    finally:
+        watcher.remove()
 
 
 class _Finder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import random
+import sys
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tests.foreign.torch_right import CASES, Cube, Product, _some  # noqa: E402
 from tests.foreign.torch_watched import launches, passed, verdicts  # noqa: E402
 
 Function = torch.autograd.Function
+cube_apply = Cube.apply
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +79,18 @@ def test_inside_of_compiled_code_is_told() -> None:
     with watching() as watched:
         f(_some(4)).backward()
     assert any("torch.compile" in n for n in watched.notes) or watched.found
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("call", [lambda x: Cube.apply(x), lambda x: cube_apply(x)])
+def test_compiled_code_is_one_graph_as_without(call) -> None:
+    compiled = torch.compile(lambda x: call(x).sum(), backend="eager", fullgraph=True)
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with watching():
+        compiled(x).backward()
+    assert x.grad.tolist() == [3.0, 12.0]
+    compiled(x).backward()  # and when nobody looks any more
+    assert x.grad.tolist() == [6.0, 24.0]
 
 
 def test_the_place_and_the_call() -> None:
@@ -159,14 +173,52 @@ def test_nothing_is_printed_twice(capfd) -> None:
 
 
 def test_afterwards_nothing_is_left() -> None:
-    function = Function.apply.__func__
-    before = function.__code__
+    def now() -> list[Any]:
+        node = torch.autograd.function.BackwardCFunction
+        return [Function.__dict__["apply"], node.__dict__.get("__init__"), *held, vars(keeper)]
+
+    keeper = Keeper()
+    keeper.cube = Cube.apply
+    held = [Cube.apply]
+    before = now()
     with watching():
-        assert function.__code__ is not before
+        during = now()
+        assert all(a is not b for a, b in zip(before[:2], during[:2], strict=True))
+        assert keeper.cube == Cube.apply != before[2]
         with watching():
             pass
-        assert function.__code__ is not before
-    assert function.__code__ is before
+        assert now() == during
+    assert now() == before
+
+
+@pytest.mark.parametrize("where", ["object", "dictionary", "closure", "module"])
+def test_a_name_for_apply_that_was_taken_before(where, monkeypatch) -> None:
+    keeper, names = Keeper(), {}
+    keeper.cube = names["cube"] = inner = Cube.apply
+    monkeypatch.setattr(sys.modules[Keeper.__module__], "taken", inner, raising=False)
+    calls = {
+        "object": lambda: keeper.cube, "dictionary": lambda: names["cube"],
+        "closure": lambda: inner, "module": lambda: taken,  # noqa: F821
+    }  # fmt: skip
+    assert set(verdicts(lambda: calls[where]()(_some(4))).values()) == {"pass"}
+
+
+def test_a_call_that_cannot_be_seen_is_told() -> None:
+    hidden = (Cube.apply,)
+    with watching() as watched:
+        passed(hidden[0](_some(4)))
+        passed(Cube.apply(_some(4)))
+    (result,) = watched.results()
+    assert [x.index for x in result.launches] == [0]
+    (told,) = result.unchecked
+    assert told.what == "function `Cube`" and "before adtool looked on" in told.reason
+    assert told.site.file == __file__
+
+
+class Keeper:
+    """Keeps what it is given."""
+
+    cube: Any
 
 
 # ---- operators

@@ -14,9 +14,10 @@ from adtool import doctor
 
 @pytest.fixture
 def pieces(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Everything but the trial of a kernel, which takes seconds."""
+    """Everything but the trials of a kernel and of frameworks, which take seconds."""
     trial = doctor.Item("kernels on the CPU", "ok", "", needed=True)
     monkeypatch.setattr(doctor, "_kernel", lambda: trial)
+    monkeypatch.setattr(doctor, "_framework", lambda item: item)
 
     def examine() -> tuple[doctor.DoctorReport, dict[str, doctor.Item]]:
         report = doctor.examine()
