@@ -141,3 +141,21 @@ def test_a_small_element_that_is_another_each_time(large: float, dtype: str) -> 
         [1.0, 2.0, 3.0], dtype=dtype,
     )  # fmt: skip
     assert check_operation(op).pairs[0].verdict == "nondeterministic"
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.5, -1.0, 3.0])
+def test_what_is_clearly_wrong_is_told_by_few_values(factor) -> None:
+    """Many values measure how a function is rounded, which excuses no gradient that is far off."""
+    calls = 0
+
+    def f(x):
+        nonlocal calls
+        calls += 1
+        return [x**3 + np.sin(x)]
+
+    def g(x, w):
+        return [factor * (3 * x[0] ** 2 + np.cos(x[0])) * w[0]]
+
+    result = check_operation(Written(f, g, np.array([0.7, 1.1, 2.3])))
+    assert result.pairs[0].verdict == "fail"
+    assert calls < 250

@@ -115,6 +115,12 @@ def counted(
     y[k] = slope(x[k])
 
 
+@wp.kernel
+def steep(x: wp.array(dtype=float), s: float, y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = s * slope(x[i])
+
+
 def checked(kernel: Any, *between: Any) -> Any:
     x = wp.array(np.linspace(0.5, 2.0, 5), dtype=float, requires_grad=True)
     y = wp.zeros(5, dtype=float, requires_grad=True)
@@ -170,3 +176,16 @@ def test_the_time_of_the_compiler_is_not_that_of_the_search(
     (wrong,) = checked(diffused, wp.array([1.0, 1.0, 5.0, 1.0, 1.0], dtype=float)).blame
     assert now >= 100.0
     assert wrong.operands == (("i", "2"),)
+
+
+def test_operands_are_looked_for_once_a_kernel() -> None:
+    """The search for them takes longer than the check; later launches name the derivative alone."""
+    x = wp.array(np.linspace(0.5, 2.0, 5), dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        for scale in range(1, 7):
+            y = wp.zeros(5, dtype=float, requires_grad=True)
+            wp.launch(steep, 5, [x, float(scale), y])
+    found = check_tape(tape).launches
+    named = [[b.derivative for b in launch.blame] for launch in found]
+    assert named == [["adj_slope"]] * 6
+    assert [len(launch.blame[0].parts) for launch in found] == [1, 0, 0, 0, 0, 0]
