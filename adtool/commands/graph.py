@@ -37,7 +37,6 @@ class Direction(str, Enum):
 
 
 _KINDS = ("dot", "svg", "png", "pdf")
-_NEEDS = ("graphviz", *PLOTTING)
 _PICTURE = "What is drawn"
 _RUN = "How the target runs"
 
@@ -136,10 +135,11 @@ def graph(
     Without SCRIPT it draws what the last run of adtool in this folder captured. Exit code 0:
     drawn, whatever the gradients are like. 2: it could not be done.
     """  # fmt: skip
-    kind = require_place(out, _KINDS, _NEEDS) or "dot"
-    for text in label or ():
-        if "=" not in text:
-            raise ToolError(f"--label {text} is no NAME=LABEL", "write --label x=position")
+    text = out is None or out.suffix.lower() == ".dot"
+    kind = require_place(out, _KINDS, ("graphviz",) if text else PLOTTING) or "dot"
+    for word in label or ():
+        if "=" not in word:
+            raise ToolError(f"--label {word} is no NAME=LABEL", "write --label x=position")
     if not words and module is None:
         from adtool import last as lasts
 

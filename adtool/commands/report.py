@@ -88,7 +88,7 @@ def _out(html: Path | None) -> Path:
 
     if html is None:
         raise ToolError("no file to write the page to", "name one: --html report.html")
-    require_place(html, ("html", "htm"), ("jinja2", "pygments", "graphviz"))
+    require_place(html, ("html", "htm"), ("jinja2", "pygments", "matplotlib"))
     return html
 
 

@@ -40,7 +40,8 @@ def launch_table(run: PageRun) -> dict[str, Any]:
     """The table of launches: a row for each pair, or for a launch without one."""
     words = Words()
     norms = _norms(run)
-    return {"words": words.all, "rows": list(_rows(run, words, norms))}
+    rows = list(_rows(run, words, norms))  # which fills `words`
+    return {"words": words.all, "rows": rows}
 
 
 def _rows(run: PageRun, words: Words, norms: dict[tuple[int, int], Any]) -> Iterator[list[Any]]:
