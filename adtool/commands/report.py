@@ -30,7 +30,7 @@ def report(
         typer.Argument(
             metavar="[SCRIPT [ARGS...] | REPORT.json | RUN.adt]",
             help="A script, which is checked; or a report of `adtool check --format json`. "
-            "Nothing: the last run in this folder.",
+            "Nothing: the last run that was checked in this folder.",
         ),
     ] = None,
     module: opt.Module = None,
