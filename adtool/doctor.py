@@ -8,7 +8,6 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import warnings
@@ -63,8 +62,8 @@ _PACKAGES = (
     ("numpy", "numpy", "pip install numpy", True),
     ("typer", "typer", "pip install typer", True),
     ("rich", "rich", "pip install rich", True),
-    ("matplotlib", "matplotlib", "plots (`adtool jacobian --out`): pip install matplotlib", False),
-    ("graphviz", "graphviz", "graphs of tapes: pip install graphviz", False),
+    ("matplotlib", "matplotlib", "plots and pictures: pip install matplotlib", False),
+    ("graphviz", "graphviz", "tapes as dot text: pip install graphviz", False),
     ("jinja2", "jinja2", "the page of `adtool report`: pip install jinja2", False),
     ("cupy", "", "CUDA: pip install cupy-cuda12x, or 'cupy-cuda13x[ctk]'", False),
     ("torch", "torch", "to use engine from PyTorch: pip install torch", False),
@@ -105,7 +104,6 @@ def _items() -> Iterator[Item]:
         item = _package(name, distribution, help, needed)
         watched = item.status == "ok" and name in _WATCHED
         yield _framework(item) if watched else item
-    yield _dot()
 
 
 def _cache(found: engine.Environment) -> Item:
@@ -208,18 +206,3 @@ def _package(name: str, distribution: str, help: str, needed: bool) -> Item:
         with suppress(importlib.metadata.PackageNotFoundError):
             return Item(name, "ok", importlib.metadata.version(candidate), needed=needed)
     return Item(name, "ok", "version not known", needed=needed)
-
-
-def _dot() -> Item:
-    path = shutil.which("dot")
-    if path is None:
-        return Item(
-            "dot", "missing", "no program `dot` on PATH",
-            "graphs as svg, png and pdf need Graphviz: apt install graphviz, brew install graphviz "
-            "or conda install graphviz",
-        )  # fmt: skip
-    said = ""
-    with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run([path, "-V"], capture_output=True, text=True, timeout=30, check=False)
-        said = (done.stderr or done.stdout).strip()
-    return Item("dot", "ok", f"{said} ({path})" if said else path)

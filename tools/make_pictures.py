@@ -1,7 +1,7 @@
 """Makes the pictures of docs/ from the samples: python tools/make_pictures.py [FOLDER].
 
-Needs the program `dot` of Graphviz, and for the picture of a page playwright and a Chromium. Every
-picture is made by the command that its page shows.
+Needs playwright and a Chromium for the picture of a page. Every picture is made by the command that
+its page shows.
 """
 
 from __future__ import annotations

@@ -142,8 +142,8 @@ def graph(
 ) -> None:
     """Draw what a script records on a tape: kernels, arrays, and how their gradients are.
 
-    Without SCRIPT it draws what the last run of adtool in this folder captured. Exit code 0:
-    drawn, whatever the gradients are like. 2: it could not be done.
+    Without SCRIPT it draws the last run that was checked in this folder. Exit code 0: drawn,
+    whatever the gradients are like. 2: it could not be done.
     """  # fmt: skip
     text = out is None or out.suffix.lower() == ".dot"
     kind = require_place(out, _KINDS, ("graphviz",) if text else PLOTTING) or "dot"

@@ -30,7 +30,7 @@ def report(
         typer.Argument(
             metavar="[SCRIPT [ARGS...] | REPORT.json | RUN.adt]",
             help="A script, which is checked; or a report of `adtool check --format json`. "
-            "Nothing: the last run in this folder.",
+            "Nothing: the last run that was checked in this folder.",
         ),
     ] = None,
     module: opt.Module = None,
@@ -93,7 +93,7 @@ def _page(out: Path | None) -> Path:
 
     if out is None:
         raise ToolError("no file to write the page to", "name one: --out report.html")
-    require_place(out, ("html", "htm"))
+    require_place(out, ("html", "htm"), ("jinja2", "pygments", "matplotlib"))
     return out
 
 

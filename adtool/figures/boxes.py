@@ -34,7 +34,7 @@ def line(text: str, limit: int = _LABEL) -> str:
     return shown if len(shown) <= limit else shown[: limit - 1] + "\u2026"
 
 
-def array_box(a: ArrayNode, fill: str) -> Drawn:
+def array_box(a: ArrayNode, fill: str, direction: str) -> Drawn:
     """An ellipse with the array's name, what it is, and what is known of its gradient."""
     lines = [line(a.label), *map(line, a.lines)]
     if a.role:
@@ -57,7 +57,8 @@ def array_box(a: ArrayNode, fill: str) -> Drawn:
         y += _LOW
     detail = "" if a.mark is None else a.mark.detail or a.mark.text
     about = line(a.about or a.label, 400) + (f": {line(detail, 400)}" if detail else "")
-    return Drawn(Box(w, h), Group("node", a.id, about, shapes))
+    box = Box(w, h) if direction in ("LR", "RL") else Box(h, w)
+    return Drawn(box, Group("node", a.id, about, shapes))
 
 
 def operation_box(x: OperationNode, fill: str, direction: str) -> Drawn:

@@ -71,7 +71,8 @@ class _Picture:
     def scene(self) -> Scene:
         self._take(self.graph.items, ("",))
         for a in self.graph.arrays:
-            self._add(a.id, array_box(a, self.colours.array(a)), self._around(a))
+            drawn = array_box(a, self.colours.array(a), self.graph.direction)
+            self._add(a.id, drawn, self._around(a))
         if len(self.boxes) > _BOXES:
             raise TooLarge
         self._connect()
@@ -81,9 +82,7 @@ class _Picture:
         shapes, wide, tall = legend(self.colours, max(width, 420.0))
         self.size = along, across
         self._draw("", 0.0, 0.0)
-        moved = [
-            g for kind in ("cluster", "edge", "node") for g in self.groups[kind]
-        ]  # fmt: skip
+        moved = [g for kind in ("cluster", "edge", "node") for g in self.groups[kind]]
         if shapes:
             moved.append(
                 Group("legend", shapes=[_at(s, _MARGIN, height + 2 * _MARGIN) for s in shapes])
@@ -196,6 +195,7 @@ class _Picture:
             corner = self._corner(x + along, y + across, drawn.box)
             if child in self.frames:
                 self._frame(child, corner, drawn)
+                self._stubs(child, x + along, y + across, drawn)
                 self._draw(child, x + along + drawn.inner[0], y + across + drawn.inner[1])
                 continue
             shapes = [_at(s, *corner) for s in drawn.group.shapes]
@@ -208,6 +208,23 @@ class _Picture:
         rect = Rect(*corner, width, height, "none", _FRAME, round=8.0)
         words = frame_title(self.frames[name].label, corner[0] + width / 2, corner[1] + 15)
         self.groups["cluster"].append(Group("cluster", name, shapes=[rect, words]))
+
+    def _stubs(self, name: str, along: float, across: float, drawn: Drawn) -> None:
+        """Lines through a frame's own room: beside its title, or where that is wider."""
+        inner, frame = self.layouts[name], self.frames[name]
+        begin, end = drawn.inner[0], drawn.inner[0] + inner.along
+        for places, first, last in ((inner.ins, 0.0, begin), (inner.outs, end, drawn.box.along)):
+            for port, y in places.items():
+                if last - first < 0.5:
+                    continue
+                y += across + drawn.inner[1]
+                a, b = self._point(along + first, y), self._point(along + last, y)
+                dashed = any(
+                    d for x, d in frame.links.items() if port in (x.tail_port, x.head_port)
+                )
+                self.groups["edge"].append(
+                    Group("edge", shapes=[Curve((a, a, b, b), _LINE, dashed)])
+                )
 
     def _point(self, along: float, across: float) -> Point:
         whole = self.size[0]

@@ -24,5 +24,7 @@ def save(jacobians: Jacobians, path: Path, kind: str, title: str, error: str) ->
             figure = jacobian_plot(
                 jacobians, title=title, show_plot=False, scale_colors_per_submatrix=True
             )
+        if len(jacobians) > 1:
+            figure.supxlabel("each matrix has a scale of colours of its own", fontsize="small")
         dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
         figure.savefig(path, format=kind, dpi=DPI, metadata=dated.get(kind))

@@ -137,7 +137,9 @@ class _Layers:
         return self.passing[key]
 
     def _leads_back(self, x: Link) -> bool:
-        return x.tail is not None and x.head is not None and x.tail >= x.head
+        if x.tail is None or x.head is None:
+            return False
+        return self.nodes[x.tail].rank >= self.nodes[x.head].rank
 
     def _route(self, x: Link) -> list[_Node]:
         tail = self._edge(True, x.tail_port) if x.tail is None else self.nodes[x.tail]

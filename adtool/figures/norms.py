@@ -9,6 +9,7 @@ import numpy as np
 
 from adtool.counts import more
 from adtool.course import Course, growth_words
+from adtool.figures.scale import log_limits
 
 DPI = 150
 # Told apart by colour-blind people too: one for each of the first kernels.
@@ -50,12 +51,12 @@ def _figure(course: Course, title: str):  # type: ignore[no-untyped-def]
                   label=more(len(names) - _COLOURS, "kernel"), color="#808080")  # fmt: skip
     if finite:
         axes.set_yscale("log")
-        low, high = min(x[1] for x in finite), max(x[1] for x in finite)
-        if high < 1e3 * low:  # else ticks would have no labels
-            middle = math.sqrt(low) * math.sqrt(high)
-            axes.set_ylim(min(low / 2, middle / 40), max(high * 2, middle * 40))
+        low, high = log_limits(x[1] for x in finite)
+        middle, half = (low + high) / 2, max(0.55 * (high - low), 1.6)  # else no tick has a label
+        axes.set_ylim(10.0 ** (middle - half), 10.0 ** (middle + half))
+        _beyond(axes, finite, low, high)
     _lost(axes, [x[0] for x in seen if not math.isfinite(x[1])], "not finite", "#9040b0", "x", 0.97)
-    _lost(axes, [x[0] for x in seen if x[1] == 0.0], "zero", "#606060", "v", 0.03)
+    _lost(axes, [x[0] for x in seen if x[1] == 0.0], "zero", "#606060", "s", 0.03)
     for turn, word, colour in (
         (course.explodes, "explodes", "#c03020"), (course.dies, "dies", "#2050a0"),
     ):  # fmt: skip
@@ -76,6 +77,17 @@ def _figure(course: Course, title: str):  # type: ignore[no-untyped-def]
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize=8, loc="best")
     return figure
+
+
+def _beyond(axes, seen: list[tuple[int, float, str]], low: float, high: float) -> None:  # type: ignore[no-untyped-def]
+    """Outliers, at the edge that they are beyond."""
+    above = [x for x in seen if math.log10(x[1]) > high + 1e-9]
+    below = [x for x in seen if math.log10(x[1]) < low - 1e-9]
+    for found, word, marker, height in (
+        (above, f"above the scale: up to {max((x[1] for x in above), default=0):.3g}", "^", 0.97),
+        (below, f"below the scale: down to {min((x[1] for x in below), default=0):.3g}", "v", 0.03),
+    ):
+        _lost(axes, [x[0] for x in found], word, "#c03020", marker, height)
 
 
 def _lost(axes, places: list[int], label: str, colour: str, marker: str, height: float) -> None:  # type: ignore[no-untyped-def]

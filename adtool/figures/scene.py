@@ -101,7 +101,9 @@ def _face(bold: bool) -> Any:
     from matplotlib.font_manager import FontProperties, findfont
     from matplotlib.ft2font import FT2Font
 
-    face = FT2Font(findfont(FontProperties("DejaVu Sans", weight="bold" if bold else "normal")))
+    face = FT2Font(
+        findfont(FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal"))
+    )
     face.set_size(100.0, 72)
     return face
 

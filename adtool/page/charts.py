@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from adtool.figures.scale import log_limits
 from adtool.page.words import number, visible
 from engine.classes import dataclass
 
 _WIDTH, _HEIGHT = 860.0, 260.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 14.0, 14.0, 40.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 14.0, 14.0, 44.0
+_LETTER = 6.6  # how wide a character of a label is, at most
 _POINTS = 700  # of a curve; what is denser is drawn by its extremes
 _DOTS = 160  # points that are drawn as such
 COLOURS = 8
@@ -66,15 +68,18 @@ class _Plot:
             self.first, self.last = self.first - 0.5, self.last + 0.5
         ys = [y for c in curves for _, y in c.points if math.isfinite(y) and (y > 0 or not log)]
         if log:
-            low, high = math.log10(min(ys, default=1.0)), math.log10(max(ys, default=1.0))
+            low, high = self.limits = log_limits(ys)
             middle, half = (low + high) / 2, max((high - low) / 2 * 1.08, 0.6)
             self.low, self.high = middle - half, middle + half
         else:
             self.low, self.high = 0.0, max(ys, default=1.0) * 1.08 or 1.0
+        # The title of the axis stands left of the longest label of a tick.
+        widest = max((len(text) for _, text in self._ticks()), default=0)
+        self.left = max(_LEFT, 32.0 + _LETTER * widest)
 
     def x(self, value: float) -> float:
         share = (value - self.first) / (self.last - self.first)
-        return _LEFT + 10 + share * (_WIDTH - _LEFT - _RIGHT - 20)
+        return self.left + 10 + share * (_WIDTH - self.left - _RIGHT - 20)
 
     def y(self, value: float) -> float:
         if not math.isfinite(value):
@@ -83,24 +88,29 @@ class _Plot:
             if value <= 0:
                 return _HEIGHT - _BOTTOM - 5
             value = math.log10(value)
+            if self._off(value):
+                return _TOP + 5 if value > self.high else _HEIGHT - _BOTTOM - 5
         share = (value - self.low) / (self.high - self.low)
         return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
+
+    def _off(self, log: float) -> bool:
+        return not self.limits[0] - 1e-9 <= log <= self.limits[1] + 1e-9
 
     def axes(self, root: ElementTree.Element, x_label: str, y_label: str) -> None:
         for value, text in self._ticks():
             y = f"{self.y(value):.1f}"
             ElementTree.SubElement(
-                root, "line", {"x1": str(_LEFT), "x2": str(_WIDTH - _RIGHT), "y1": y, "y2": y,
+                root, "line", {"x1": str(self.left), "x2": str(_WIDTH - _RIGHT), "y1": y, "y2": y,
                                "class": "grid"},
             )  # fmt: skip
-            _text(root, _LEFT - 8, float(y) + 4, text, "end")
+            _text(root, self.left - 8, float(y) + 4, text, "end")
         step = _round((self.last - self.first) / 8)
         step = max(1.0, step)
         at = math.ceil(self.first / step) * step
         while at <= self.last:
             _text(root, self.x(at), _HEIGHT - _BOTTOM + 16, f"{at:.0f}", "middle")
             at += step
-        _text(root, (_LEFT + _WIDTH) / 2, _HEIGHT - 6, x_label, "middle")
+        _text(root, (self.left + _WIDTH) / 2, _HEIGHT - 6, x_label, "middle")
         label = _text(root, 0, 0, y_label, "middle")
         label.set("transform", f"translate(13 {(_HEIGHT - _BOTTOM + _TOP) / 2:.0f}) rotate(-90)")
 
@@ -128,8 +138,14 @@ class _Plot:
         path = "L".join(f"{self.x(x):.1f} {self.y(y):.1f}" for x, y in thin)
         if len(thin) > 1:
             ElementTree.SubElement(g, "path", {"d": f"M{path}", "fill": "none"})
+        off = {p for p in usual if self.log and self._off(math.log10(p[1]))}
+        for x, y in sorted(off)[:_DOTS]:
+            words = f"{visible(curve.label)}, operation {x:.0f}, off the scale: {number(y)}"
+            _dot(g, self.x(x), self.y(y), "4.5", "off", words)
         if len(usual) <= _DOTS:
             for x, y in usual:
+                if (x, y) in off:
+                    continue
                 shown = f"{y:.0f} bytes" if self.bytes else number(y)
                 _dot(g, self.x(x), self.y(y), "2.6", "dot",
                      f"{visible(curve.label)}, operation {x:.0f}: {shown}")  # fmt: skip

@@ -42,7 +42,7 @@ def launch_table(run: PageRun) -> dict[str, Any]:
     """The table of launches: a row for each pair, or for a launch without one."""
     words = Words()
     norms = _norms(run)
-    rows = list(_rows(run, words, norms))
+    rows = list(_rows(run, words, norms))  # which fills `words`
     return {"words": words.all, "rows": rows, "folds": _folds(run)}
 
 

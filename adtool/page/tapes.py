@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 from adtool.counts import counted, more
 from adtool.course import Course, Turn, course, growth_words
 from adtool.figures.graphs import scene
+from adtool.figures.scale import log_limits
 from adtool.figures.scene import svg
 from adtool.health import Health, health
 from adtool.last import seen
@@ -28,7 +29,7 @@ _PIXELS = 4 / 3  # of a point
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An entry of a legend. colour: the number of a class."""
+    """An entry of a legend. colour: the number of a class, -1 for words alone."""
 
     label: str
     colour: int
@@ -145,6 +146,8 @@ def _norms(along: Course) -> tuple[str, tuple[Key, ...]]:
         if turn is not None
     ]
     finite = [r.gradient for r in seen if r.gradient and math.isfinite(r.gradient)]
+    low, high = log_limits(finite)
+    off = [v for v in finite if not low - 1e-9 <= math.log10(v) <= high + 1e-9]
     about = f"Norm of the incoming gradient at {counted(len(seen), 'operation')}"
     if finite:
         about += f", from {min(finite):.3g} to {max(finite):.3g}"
@@ -152,7 +155,11 @@ def _norms(along: Course) -> tuple[str, tuple[Key, ...]]:
         curves, about, "operation on the tape (the backward pass goes from right to left)",
         "norm of the gradient", log=True, lines=lines,
     )  # fmt: skip
-    return made, tuple(Key(name(label), k) for k, (label, _) in enumerate(groups))
+    keys = [Key(name(label), k) for k, (label, _) in enumerate(groups)]
+    if off:
+        ends = f"from {min(off):.3g} to {max(off):.3g}" if len(off) > 1 else f"{off[0]:.3g}"
+        keys.append(Key(f"ring at the edge: off the scale, {ends}", -1))
+    return made, tuple(keys)
 
 
 def _turns(along: Course) -> tuple[str, ...]:

@@ -250,8 +250,8 @@ _LATE = (_a_full_device, _a_pipe_without_a_reader)
 _KINDS = {"check --plot", "jacobian --plot", "graph --out", "trace --plot", "report --html"}
 _PACKAGES = {
     "check --plot": ["matplotlib"], "jacobian --plot": ["matplotlib"],
-    "trace --plot": ["matplotlib"], "graph --out": ["graphviz", "matplotlib"],
-    "report --html": ["jinja2", "pygments", "graphviz"],
+    "trace --plot": ["matplotlib"], "graph --out": ["graphviz"],
+    "report --html": ["jinja2", "pygments", "matplotlib"],
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 (() => {
   const PAGE = 25;     // rows of the table that are there at a time
   const PRINTED = 300; // the same on paper
+  const READABLE = 0.6; // the least scale of a graph at first
   const OPENED = 500; // operations that a box of the graph opens
   const by = (id) => document.getElementById(id);
   const all = (query, root) => Array.from((root || document).querySelectorAll(query));
@@ -335,15 +336,16 @@
       paper.scrollLeft = middle[0] * scale - paper.clientWidth / 2;
       paper.scrollTop = middle[1] * scale - paper.clientHeight / 2;
     };
-    const fit = () => {
+    // Of its own accord it is never made too small to be read; the button shows all of it.
+    const fit = (least) => {
       const room = paper.clientWidth - 24;
-      if (room > 0) set(Math.min(1.25, Math.max(room / width, 0.02)), true);
+      if (room > 0) set(Math.min(1.25, Math.max(room / width, least)), least === READABLE);
     };
     box.querySelector(".tools").hidden = false;
     for (const b of all("[data-zoom]", box)) {
       b.addEventListener("click", () => {
         const kind = b.dataset.zoom;
-        if (kind === "fit") fit();
+        if (kind === "fit") fit(0.02);
         else set(kind === "full" ? 1 : kind === "in" ? scale * 1.3 : scale / 1.3);
       });
     }
@@ -373,9 +375,11 @@
         opened(box, g.dataset.node);
       });
     }
-    addEventListener("resize", () => { if (auto) fit(); });
-    new ResizeObserver(() => { if (auto && paper.clientWidth) fit(); }).observe(paper);
-    fit();
+    const again = () => { if (auto && paper.clientWidth) fit(READABLE); };
+    addEventListener("resize", again);
+    new ResizeObserver(again).observe(paper);
+    fit(READABLE);
+    paper.scrollLeft = 0;
   };
 
   const start = () => {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _LINES = 64  # more lines than these would hide what is between them
 _SIDE = 2.9  # inches of one matrix, and of a whole figure
 _LARGEST = 24.0
+_LETTERS = 10  # of a title that an inch has room for
 _TICKS = 8
 _HIGHEST = 4e307  # a difference of two such is finite
 _INFINITE = ("#ff00ff", "#8b008b")  # plus and minus infinity
@@ -166,7 +168,7 @@ def draw(
     )
     fig = _figure(size, show)
     if title:
-        fig.suptitle(title)
+        fig.suptitle(textwrap.fill(title, max(16, int(_LETTERS * size[0]))))
     axes = fig.subplots(
         len(rows), len(cols), squeeze=False,
         width_ratios=_ratios([max(p.shape[1] for p in panels if p.col == c) for c in cols]),

@@ -96,7 +96,7 @@ class Colours:
             Key(_MEANING[x], fill=_FILL[x], dashed=x == "unreached")
             for x in _MEANING if x in self.levels
         ]  # fmt: skip
-        if any(n.first for n in (*arrays, *boxes)):
+        if any(a.first for a in arrays) or any(x.first for x in boxes):
             out.append(Key("thick line: it goes wrong here first", line=FIRST, thick=True))
         if "gradient" in self.levels and self.low != self.high:
             ends = (f"{10**v:.1e}" for v in (self.low, self.high))

@@ -78,7 +78,7 @@ def run(
     return PageRun(
         text("script.py", 1), report, Traces((trace(launches, text),), 1) if traces else None,
         (LaunchPictures(0, 3, text("kernel3", 3), (picture,), text("too many", 4)),),
-        report.findings, missing=(Missing("Something", text("why not", 5)),),
+        missing=(Missing("Something", text("why not", 5)),),
     )  # fmt: skip
 
 

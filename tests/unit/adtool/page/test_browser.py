@@ -132,7 +132,25 @@ def test_boxes_open_and_the_graph_zooms(opened: Opener) -> None:
     tab.get_by_role("button", name="Zoom in").click()
     assert float(picture.get_attribute("width")) == pytest.approx(before * 1.3, rel=1e-3)
     tab.get_by_role("button", name="Fit").click()
-    assert float(picture.get_attribute("width")) == pytest.approx(before, rel=1e-3)
+    assert float(picture.get_attribute("width")) <= tab.locator(".paper").evaluate(
+        "x => x.clientWidth"
+    )
+
+
+def test_a_narrow_screen_shows_the_verdict_first_and_a_graph_that_can_be_read(
+    opened: Opener,
+) -> None:
+    tab = opened(render_html(page(run(40)))).page
+    tab.set_viewport_size({"width": 420, "height": 900})
+    for what in (".top .pill", ".verdict-word"):
+        box = tab.locator(what).first.bounding_box()
+        assert box and box["x"] >= 0 and box["x"] + box["width"] <= 420
+        assert box["y"] + box["height"] < 300
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 420
+    label = tab.locator(".paper svg text").first
+    label.scroll_into_view_if_needed()
+    # Letters of 9 and 11 points: 7 and 9 pixels high, at least.
+    assert label.evaluate("x => x.getBoundingClientRect().height") >= 7
 
 
 def test_ten_thousand_launches(opened: Opener) -> None:

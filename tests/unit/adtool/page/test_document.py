@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import shutil
 from dataclasses import replace
 
 import pytest
 
-from adtool.page import drawing
+from adtool.figures import graphs
 from adtool.page.document import render_html
 from adtool.page.words import visible
 from tests.unit.adtool.page.parsed import Parsed
@@ -69,12 +68,7 @@ def test_the_policy_lets_in_what_the_page_itself_brings_and_nothing_else() -> No
     assert not re.search(r'(?:src|href)="(?!#|data:image/png)', text)
 
 
-@pytest.mark.parametrize("graphviz", [True, False])
-def test_hostile_names_are_text(graphviz: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not graphviz:
-        monkeypatch.setattr(shutil, "which", lambda name: None)
-    elif shutil.which("dot") is None:
-        pytest.skip("there is no program `dot`")
+def test_hostile_names_are_text() -> None:
     bad = replace(page(run(hostile=True), failed_run()), source=HOSTILE[0])
     text = render_html(bad)
     found, usual = Parsed(text), Parsed(render_html(page(run(), failed_run())))
@@ -96,14 +90,11 @@ def test_text_that_cannot_be_seen_is_spelt_out() -> None:
     assert visible("\ud800x") == "\\u{d800}x"
 
 
-def test_without_graphviz_it_draws_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+def test_a_picture_that_would_be_too_large_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Parsed(render_html(page(run()))).tags["ellipse"] >= 4
+    monkeypatch.setattr(graphs, "_BOXES", 3)
     parsed = Parsed(render_html(page(run())))
-    assert "drawn without Graphviz" in parsed.words
-    assert parsed.tags["rect"] >= 6
-    monkeypatch.setattr(drawing, "LIMIT", 3)
-    parsed = Parsed(render_html(page(run())))
-    assert "too many boxes to be drawn otherwise" in parsed.words
+    assert "not drawn: there are too many boxes for a picture" in parsed.words
     assert "data-node" not in parsed.attributes
 
 

@@ -8,60 +8,10 @@ import struct
 import zlib
 from pathlib import Path
 
-import pytest
-
 from adtool.memory import in_words
-from adtool.page import charts, images, snippets, svg
+from adtool.page import charts, images, snippets
 from adtool.page.words import number, seconds
 from adtool.report import Finding
-
-_XMLNS = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-
-
-def cleaned(inner: str) -> str:
-    return svg.written(svg.cleaned(f'<svg {_XMLNS} viewBox="0 0 9 9">{inner}</svg>')[0])
-
-
-@pytest.mark.parametrize(
-    "inner",
-    [
-        "<script>1</script>",
-        '<foreignObject><body xmlns="http://www.w3.org/1999/xhtml">x</body></foreignObject>',
-        '<use href="#a"/>',
-        '<image xlink:href="data:,x"/>',
-        '<style>*{fill:red}</style>',
-        '<animate attributeName="href" to="javascript:1"/>',
-        '<html:img xmlns:html="http://www.w3.org/1999/xhtml" src="x"/>',
-    ],
-)  # fmt: skip
-def test_what_is_no_shape_goes(inner: str) -> None:
-    assert cleaned(f"<g>{inner}</g>") == '<svg viewBox="0 0 9 9"><g /></svg>'
-
-
-def test_what_could_act_goes_and_shapes_stay() -> None:
-    out = cleaned(
-        '<a xlink:href="javascript:1" xlink:title="t&lt;b&gt;" onclick="1" style="x">'
-        '<path d="M0 0" onload="1" fill="url(#x)" stroke="transparent" id="i" class="c"/></a>'
-    )
-    assert out == (
-        '<svg viewBox="0 0 9 9"><g><title>t&lt;b&gt;</title>'
-        '<path d="M0 0" stroke="none" /></g></svg>'
-    )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "<svg",
-        "<html><svg></svg></html>",
-        f"<svg {_XMLNS}></svg>",
-        f'<svg {_XMLNS} viewBox="0 0 9 9">&lol;</svg>',
-    ],
-)
-def test_what_is_no_svg_is_refused(text: str) -> None:
-    with pytest.raises(svg.SvgError):
-        svg.cleaned(text)
 
 
 def finding(path: Path, line: int, column: int, end: int, source: str) -> Finding:
