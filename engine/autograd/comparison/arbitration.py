@@ -65,7 +65,8 @@ class Opinions:
     differences again at a part of their scale, with their noise measured: value and error.
     tiny: whether what is displaced is small, so that far wider steps are near, too. noise: computes
     what rounding changes forward mode's value by. relative: whether the error allowed is a part of
-    the differences.
+    the differences. brief: whether it makes no difference if one more derivative is confirmed or
+    left open; only what is wrong is told then.
     """
 
     ad: float
@@ -77,6 +78,7 @@ class Opinions:
     tiny: bool = False
     noise: Callable[[], float] = lambda: 0.0
     relative: bool = True
+    brief: bool = False
 
     def allowed_beside(self, other: float) -> float:
         """The error allowed beside another number than the differences', which may be far off."""
@@ -142,6 +144,8 @@ def _refuted(q: Opinions, forward: float) -> bool:
 
 def _outvoted(q: Opinions) -> Judgement:
     """The verdict where forward mode agrees with the adjoint, and the differences do not."""
+    if q.brief:
+        return OUTVOTED
     off = []
     for scale in SCALES:
         confirmed, absorbed, difference = _confirms(q, scale)

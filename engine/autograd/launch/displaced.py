@@ -187,11 +187,6 @@ class DisplacedLaunch:
         """The outputs where nothing is displaced. Not to be changed."""
         return self._outputs()
 
-    def one(self, a: str, col: int, row: int) -> Line:
-        """One output with one element of `a` displaced by t."""
-        line = self.element(a, col)
-        return lambda t: line(t)[row : row + 1]
-
     def _outputs(self, *displaced: str) -> Array:
         exact = self.exact
         for name in exact.changed:

@@ -34,7 +34,7 @@ from engine.autograd.launch.tracing import (
     only_by_size,
     row_behind,
 )
-from engine.autograd.reference.differences import FLOAT64, Slope, opinions, remeasured
+from engine.autograd.reference.differences import FLOAT64, Slope, opinions, remeasured, remembered
 from engine.classes import dataclass
 
 Array = NDArray[Any]
@@ -51,6 +51,9 @@ ROUNDED = 256.0 * FLOAT64.epsilon
 
 # Differences that are off by more than this part of a disagreement are not shown to users.
 VAGUE = 1e-2
+# Entries of a pair that are left open: then it is, unless one is wrong, and others that forward
+# mode confirms are not looked at closely.
+OPEN = 8
 TOLD = 64  # columns that forward mode is asked for, to be shown instead
 
 COARSE = "the kernel's own precision hides differences below {:.1e}, and it has no float64 form"
@@ -330,7 +333,8 @@ def _columns_judged(
         return judgements, settled
     for j in np.flatnonzero(~good.all(axis=0)):
         bad = np.flatnonzero(~good[:, j])
-        found = _column(displaced, a, b, block, int(j), bad, allowed)
+        brief = sum(x.verdict == "inconclusive" for x in judgements) >= OPEN
+        found = _column(displaced, a, b, block, int(j), bad, allowed, brief)
         judgements += found
         settled[bad, j] = [x.verdict == "pass" for x in found]
         if FAIL in found:
@@ -362,9 +366,12 @@ def _measured(
 
 def _column(
     displaced: DisplacedLaunch, a: str, b: str, block: EntryBlock, j: int, bad: Array,
-    allowed: Array,
+    allowed: Array, brief: bool,
 ) -> list[Judgement]:  # fmt: skip
-    """Judges each entry of one column that disagrees: kinks, near misses, errors."""
+    """Judges each entry of one column that disagrees: kinks, near misses, errors.
+
+    brief: see `Opinions`.
+    """
     col, offset = block.cols[j], displaced.spans[b].start
     rows = offset + np.asarray(block.rows)[bad]
     ad, ref, error = block.ad[bad, j], block.reference[bad, j], block.error[bad, j]
@@ -398,16 +405,19 @@ def _column(
         left_over &= ~_small_steps_agree(displaced, a, col, rows, ad, ref, limit)
     left_over |= ~kink & ~left_over & _denied(displaced, a, col, rows, ad, limit)
     noise = cache(lambda: forward_noise(displaced, a, displaced.unit(a, col)))
-    for i in np.flatnonzero(left_over):
+    element, some = displaced.element(a, col), rows[left_over]
+    # The entries of a column ask for the same values, and so do the scales of each.
+    line = remembered(lambda t: element(t)[some])
+    for n, i in enumerate(np.flatnonzero(left_over)):
         row = int(rows[i])
         out[i] = arbitrate(Opinions(
             float(ad[i]), float(ref[i]), float(error[i]), float(limit[i]),
             lambda row=row: displaced.forward_column(a, col, row),  # type: ignore[misc]
-            lambda t, row=row: remeasured(displaced.one(a, col, row),  # type: ignore[misc]
-                                          t * displaced.scale(a, col), displaced.precision),
+            lambda t, n=n: remeasured(lambda u: line(u)[n : n + 1],  # type: ignore[misc]
+                                      t * displaced.scale(a, col), displaced.precision),
             displaced.tiny(a),
             lambda row=row: float(noise()[row]),  # type: ignore[misc]
-            tolerance.atol is None,
+            tolerance.atol is None, brief,
         ))  # fmt: skip
     return out
 
