@@ -5,11 +5,15 @@ Everything that people read takes them from here; the JSON report has all, whole
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from adtool.places import short, shortened
 from adtool.report import Finding
 from engine.classes import dataclass
+
+# What a sentence says of an array beside its name.
+_ASIDE = re.compile(r" \(argument `[^`]*`(?: of kernel `[^`]*`)?\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ def arranged(findings: Iterable[Finding]) -> tuple[list[Told], list[Finding]]:
 
 def headline(f: Finding, cause: Finding | None = None) -> str:
     """A finding in one line: where, and what, without why. cause: what it stands under."""
-    head = shortened(f.message).split("\n")[0].split(": ")[0]
+    head = _ASIDE.sub("", shortened(f.message).split("\n")[0].split(": ")[0])
     place = f" {short(f.file)}:{f.line}" if f.file and f.line else ""
     if place and cause is not None and cause.file == f.file:
         place = f" line {f.line}"

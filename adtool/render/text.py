@@ -41,7 +41,7 @@ _VERDICT = {
     "not checked": styles.BAD,
 }  # fmt: skip
 _FOLLOW = "because of it (-v shows more):"
-_IDLE = "nothing needs to be done about these (-v shows more)"
+IDLE = "nothing needs to be done about {} (-v shows more):"
 _TIE = "\0"  # a space that no line is broken at: inside backquotes
 
 
@@ -100,10 +100,10 @@ def _print_findings(findings: Sequence[Finding], console: Console, verbose: bool
     whole, idle = arranged(findings)
     for told in whole:
         _print_told(told, console)
-    for finding in idle:
-        _print_line(finding, console)
     if idle:
-        _line(console, _IDLE, styles.DIM)
+        _line(console, IDLE.format("it" if len(idle) == 1 else "these"), styles.DIM)
+        for finding in idle:
+            _print_line(finding, console)
         console.print()
 
 
@@ -242,10 +242,9 @@ def _needed(heads: Sequence[str], rows: list[list[str]]) -> int:
 
 def _print_line(finding: Finding, console: Console, cause: Finding | None = None) -> None:
     """A finding in one line, which is cut where it is too long. cause: what it stands under."""
-    lead = "  " if cause is not None else ""
-    text = Text(clean(f"{lead}{headline(finding, cause)}"))
+    text = Text(clean(f"  {headline(finding, cause)}"))
     text.truncate(max(40, console.width), overflow="ellipsis")
-    text.stylize(styles.SEVERITY[finding.severity], len(lead), len(lead) + len(finding.severity))
+    text.stylize(styles.SEVERITY[finding.severity], 2, 2 + len(finding.severity))
     console.print(text, no_wrap=True, overflow="ignore", crop=False)
 
 

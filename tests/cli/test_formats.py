@@ -121,3 +121,58 @@ def test_a_format_that_is_nearly_one_is_no_file(adtool: Any) -> None:
     assert done.returncode == 2
     assert "there is no format `jsno`" in done.stderr
     assert "did you mean json=r.json? A file of that name is ./jsno=r.json" in done.stderr
+
+
+LOOP = """
+import numpy as np
+import engine as wp
+
+
+@wp.func
+def square(x: float):
+    return x * x
+
+
+@wp.func_grad(square)
+def adj_square(x: float, adj_ret: float):
+    wp.adjoint[x] += x * adj_ret  # it lacks a factor of 2
+
+
+@wp.kernel
+def step(a: wp.array(dtype=float), b: wp.array(dtype=float)):
+    i = wp.tid()
+    b[i] = square(a[i])
+
+
+a = wp.array(np.ones(4), dtype=float, requires_grad=True)
+with wp.Tape() as tape:
+    for _ in range(1000):
+        b = wp.zeros(4, dtype=float, requires_grad=True)
+        wp.launch(step, dim=4, inputs=[a], outputs=[b])
+        a = b
+tape.backward(grads={a: wp.ones(4, dtype=float)})
+"""
+
+
+def test_a_wrong_kernel_in_a_loop_is_one_row_and_one_case(adtool: Any) -> None:
+    adtool.script(LOOP, "loop.py")
+    done = adtool("check", *asked(*ALL), "loop.py")
+    assert done.returncode == 1
+    rows = [x for x in done.stdout.splitlines() if x.rstrip().endswith(" fail")]
+    (row,) = rows
+    assert "x1000" in row and row.split()[-4:] == ["0.5", "1", "2", "fail"]
+    read = {name: (adtool.folder / name).read_text() for name in (o.split("=")[1] for o in ALL)}
+    (suite,) = ET.fromstring(read["x.xml"].encode())
+    assert [c.get("name") for c in suite.findall("testcase")] == [
+        "d b / d a", "tape 0 end to end",
+    ]  # fmt: skip
+    (failure,) = suite.iter("failure")
+    assert "fail in 1,000 of 1,000 launches" in str(failure.text)
+    assert read["g.txt"].count("\n") == 1
+    assert read["m.md"].count("| fail |") == 1
+    sizes = {name: len(text) for name, text in read.items()}
+    assert all(sizes[name] < 6000 for name in ("x.xml", "g.txt", "m.md", "t.txt")), sizes
+    assert sizes["r.json"] < 700_000, sizes
+    found = json.loads(read["r.json"])["launches"]
+    assert len(found) == 1000 and {x["pairs"][0]["verdict"] for x in found} == {"fail"}
+    assert sum(x["pairs"][0]["worst"] is not None for x in found) == 100

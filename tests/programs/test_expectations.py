@@ -90,6 +90,27 @@ def test_a_comment_that_cannot_be_read_is_an_error(tmp_path: Path, comment: str)
         expectations.read(path)
 
 
+@pytest.mark.parametrize(
+    ("adjoint", "reference", "relative", "right"),
+    [
+        (1.0, 1.0 + 1e-6, 1e-6, True),
+        (0.0, -9.25e-12, None, True),
+        (0.0, -9.25e-12, 1.0, False),  # relative to what is zero as far as can be told
+        (1.0, 1.0 + 1e-3, 1e-6, False),
+        (1.0, 1.0, None, False),
+    ],
+)
+def test_a_worst_entry_that_does_not_fit_its_row_is_seen(
+    adjoint: float, reference: float, relative: float | None, right: bool
+) -> None:
+    worst = {"ad": adjoint, "oracle": reference, "rel_error": relative, "allowed": 1e-5}
+    row = {"verdict": "pass", "max_rel_error": 0.0, "tolerance": 1e-5, "worst": worst}
+    report = {"launches": [{"pairs": [row]}], "end_to_end": []}
+    assert bool(invariants.passing_errors(report)) is not right
+    row["verdict"] = "fail"
+    assert not invariants.passing_errors(report)
+
+
 def test_a_row_that_passes_beside_an_error_is_seen() -> None:
     def reports(verdict: str, error: object) -> list[dict[str, Any]]:
         row = {"verdict": verdict, "max_rel_error": error, "rel_error": error, "tolerance": 1e-5}

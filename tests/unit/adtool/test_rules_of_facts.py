@@ -12,6 +12,7 @@ from engine.autograd import (
     Broken,
     Cause,
     FunctionCheck,
+    Handwritten,
     Overwritten,
     Recorded,
     Stale,
@@ -96,6 +97,37 @@ class TestFacts:
         assert (found.severity, found.line, found.count) == ("warning", 9, 2) and found.help
         assert found.notes == ("the earlier backward() is at train.py:11:1",)
         assert ("what the tape says" if kind == "saved" else "`x`") in found.message
+        assert "moves" not in found.message
+
+    @pytest.mark.parametrize(("kind", "words"), [("values", "`x`"), ("passed on", "an array")])
+    def test_stale_gradients_that_are_used(self, kind: Any, words: str, session: Make) -> None:
+        read = Stale(kind, "x", self.READ, self.WROTE)
+        used = replace(read, passes=0, used=True)
+        tapes = session(TapeResult(0, (), stale=(read,)), TapeResult(1, (), stale=(used,)))
+        (found,) = findings("G013", tapes)
+        assert (found.severity, found.count) == ("error", 1)
+        assert f", and the program moves {words} by it" in found.message
+
+    @pytest.mark.parametrize("zeros", [(), ("x",)])
+    def test_gradients_that_are_left_out(
+        self, zeros: tuple[str, ...], session: Make, launch: Make
+    ) -> None:
+        hand = Handwritten("JAX", "custom_vjp", "soft_bwd", ("x",), zeros)
+        (found,) = findings("G004", session([launch(0, by_hand=hand)]))
+        assert f"`soft_bwd` gives {'zeros' if zeros else 'None'} for it" in found.message
+
+    def test_what_follows_from_a_broken_path(self, session: Make, launch: Make) -> None:
+        cause = Cause("no gradient", 1, "f", "a", self.READ, variable="v",
+                      further=(("a", "w", self.WROTE),), silent=(0, 1))  # fmt: skip
+        asks = "no input array of it has floating point elements and requires_grad=True"
+        tape = TapeResult(
+            0, tuple(launch(i, skipped=asks if i < 3 else "else") for i in range(4)),
+            whole=WholeResult("fail", 1, 0.0, 1.0, cause=cause),
+        )  # fmt: skip
+        (found,) = findings("G004", session(tape))
+        assert found.notes == ("so do these need requires_grad: `w` at train.py:11:1",)
+        gaps = findings("G012", session(tape))
+        assert [(f.count, f.follows) for f in gaps] == [(2, "G004 0:1"), (1, ""), (1, "")]
 
     @pytest.mark.parametrize(
         ("kind", "words"),
