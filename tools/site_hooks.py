@@ -107,7 +107,7 @@ def errors_page() -> str:
     """The errors of the engine: a table of all, then the page of each."""
     parts = [
         "# Errors of the engine",
-        "`adtool explain CODE` prints what is said here of a code, which keeps its meaning for ever.",
+        "`adtool explain CODE` prints what is said here of a code, whose meaning stays.",
         "\n".join((
             "| code | means |", "|---|---|",
             *(f"| [{code}](#{code.lower()}) | {CODES[code]} |" for code in PAGES),
