@@ -144,3 +144,13 @@ def test_nothing_is_named(adtool: Any) -> None:
     assert (done.returncode, done.stderr) == (2, "")
     assert (asked.returncode, asked.stdout) == (0, done.stdout)
     assert done.stdout.startswith("Usage: adtool ")
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_help_on_a_narrow_terminal(adtool: Any, width: int) -> None:
+    adtool.env["COLUMNS"] = str(width)
+    done = adtool("check", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "…" not in done.stdout and max(map(len, done.stdout.splitlines())) <= width
+    assert "  --format text|json|junit|sarif|github|markdown\n" in done.stdout
+    assert done.stdout.index("\nExamples:\n") < done.stdout.index("\nHow the target runs:\n")
