@@ -17,13 +17,13 @@ ROOT = Path(__file__).resolve().parents[1]
 # The file, the sample, and the command; the file's name follows it.
 PICTURES = (
     ("broken_missing_requires_grad.svg", "broken_missing_requires_grad", "graph --out"),
-    ("mass_spring_norms.svg", "mass_spring", "trace --plot"),
-    ("inverse_heat_jacobian.png", "inverse_heat", "jacobian --kernel conduct --plot"),
+    ("mass_spring_norms.svg", "mass_spring", "trace --out"),
+    ("inverse_heat_jacobian.png", "inverse_heat", "jacobian --kernel conduct --out"),
     (
         "broken_wrong_gradient_errors.png", "broken_wrong_gradient",
-        "jacobian --kernel robust_loss --error relative --plot",
+        "jacobian --kernel robust_loss --error relative --out",
     ),
-    ("report.png", "broken_wrong_gradient", "report --html"),
+    ("report.png", "broken_wrong_gradient", "report --out"),
 )  # fmt: skip
 
 
