@@ -100,7 +100,7 @@ def test_inputs_are_words_of_the_command(
     outputs = machine.action(given, read(root / "action.yml"))
     said = (machine.home / "words.txt").read_text().splitlines()
     assert said[0] == "check"
-    assert said[1:7:2] == ["--output"] * 3
+    assert said[1:7:2] == ["--out"] * 3
     assert [w.partition("=")[0] for w in said[2:8:2]] == ["json", "junit", "sarif"]
     assert "|".join(said[7:]) == words
     assert not (machine.home / "hit").exists()
