@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.gate.machine import Machine
-from tests.gate.options import needs
 
 yaml = pytest.importorskip("yaml", reason="pyyaml is in the extra `ci`")
 
@@ -70,7 +69,6 @@ def gitlab_job(machine: Machine) -> dict[str, Any]:
     return {**job, **own["adtool"], "variables": variables}
 
 
-@needs("FORMAT=FILE", "--annotations", "report")
 def test_the_workflow_is_green(filled: Machine) -> None:
     machine = filled
     assert machine.outcome == "success", machine.out
@@ -91,7 +89,6 @@ def test_the_workflow_is_green(filled: Machine) -> None:
     assert machine.outputs["page"]["html"]
 
 
-@needs("FORMAT=FILE", "--annotations", "report")
 def test_a_spoiled_gradient_turns_the_workflow_red(machine: Machine) -> None:
     machine.change(KERNELS, RIGHT, WRONG)
     machine.github(workflow(machine))
@@ -124,7 +121,6 @@ def test_a_spoiled_gradient_turns_the_workflow_red(machine: Machine) -> None:
     }  # fmt: skip
 
 
-@needs("FORMAT=FILE", "--annotations", "report")
 def test_a_script_that_fails_turns_the_workflow_red(machine: Machine) -> None:
     machine.change("scripts/fit.py", "COUNT = 8", "COUNT = unknown")
     machine.github(workflow(machine, install=False))
@@ -132,7 +128,6 @@ def test_a_script_that_fails_turns_the_workflow_red(machine: Machine) -> None:
     assert machine.outputs["gate"]["exit-code"] == "2"
 
 
-@needs("FORMAT=FILE", "report")
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 def test_the_gitlab_job(machine: Machine, shell: str) -> None:
     if shell == "bash":  # the other colour by the other shell: one run each
@@ -161,7 +156,6 @@ def test_the_hook_before_a_commit(machine: Machine) -> None:
     assert "error[G001]" in machine.out
 
 
-@needs("--changed-since")
 def test_the_hook_of_what_a_change_touches(machine: Machine) -> None:
     machine.shell(INSTALL)
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
@@ -219,7 +213,6 @@ WORSE = (
 )
 
 
-@needs("FORMAT=FILE", "--annotations", "report", "--baseline", "baseline")
 def test_a_regression_in_accuracy_alone_turns_the_workflow_red(machine: Machine) -> None:
     """Same derivative, worse rounding: no finding, but more digits lost than in the baseline."""
     machine.shell(f"{INSTALL}\nadtool baseline write -q --each scripts/fit.py -- 2")
