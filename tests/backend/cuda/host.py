@@ -21,7 +21,7 @@ from tests.backend.signatures import Array
 
 SHIM = Path(__file__).parent / "shim.h"
 FLAGS = (
-    "-std=c++17", "-O1", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-fno-exceptions",
+    "-std=c++17", "-O0", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-fno-exceptions",
     "-fPIC", "-shared", "-w",
 )  # fmt: skip
 FRAME = 1 << 12  # bytes, unless a test asks for fewer
