@@ -122,7 +122,7 @@ def growth_words(growth: float) -> str:
     return f"{'shrinks' if shrinks else 'grows'} by a factor of {factor}"
 
 
-def _times(norm: float, start: float | None) -> str:
+def beside_first(norm: float, start: float | None) -> str:
     """A norm beside the first one, where that is a size."""
     if not start or not math.isfinite(start):
         return ""
@@ -143,7 +143,7 @@ def _explodes(trace: TapeTrace, rows: tuple[Row, ...], factor: float) -> Turn | 
             if not math.isfinite(norm):
                 why = f"that of `{{}}` is {norm}, the first that is not finite"
             else:
-                why = f"that of `{{}}` is {norm:.3g}{_times(norm, start)}"
+                why = f"that of `{{}}` is {norm:.3g}{beside_first(norm, start)}"
             return _turn(trace, rows, position, norms, why, norm)
     return None
 
@@ -157,7 +157,7 @@ def _dies(trace: TapeTrace, rows: tuple[Row, ...], factor: float) -> Turn | None
     assert norm is not None
     gave = together(flow.added)
     if gave:
-        why = f"what is left for `{{}}` is {gave:.3g}{_times(gave, start)}"
+        why = f"what is left for `{{}}` is {gave:.3g}{beside_first(gave, start)}"
         return _turn(trace, rows, position, flow.added, why, gave)
     x = trace.listing.operations[position]
     kernel = trace.listing.kernels[x.kernel]

@@ -20,7 +20,7 @@ from adtool.render.words import clean, print_table
 from adtool.report import SCHEMA, Failure
 
 if TYPE_CHECKING:
-    from adtool.course import Course, Row, Turn, growth_words
+    from adtool.course import Course, Row, Turn
     from adtool.last import Last
     from engine.autograd import MemoryUse, TapeTrace
 
@@ -37,6 +37,8 @@ def print_trace(
     console: Console,
 ) -> None:  # fmt: skip
     """Prints the rows that were chosen, what the tape takes up, and how its gradient goes."""
+    from adtool.course import growth_words
+
     shown = rows if top <= 0 else rows[:top]
     listing = trace.listing
     many = f"tape {trace.tape} of {last.traces.recorded}"

@@ -5,7 +5,7 @@ import pytest
 
 import engine as wp
 from adtool.commands.trace import Sort, sorted_rows
-from adtool.course import course
+from adtool.course import beside_first, course, growth_words
 from adtool.figures.norms import plot
 from adtool.health import health, path_of
 from adtool.last import Last
@@ -201,3 +201,26 @@ def test_rows_are_sorted_by_what_is_known():
     assert [r.gradient for r in by_norm] == [16.0, 8.0, 2.0, 1.0]
     assert sorted_rows(found, ["tot*"], Sort.order, False) == [found[-1]]
     assert sorted_rows(found, [], Sort.kernel, True)[0].kernel == "total"
+
+
+@pytest.mark.parametrize(
+    ("growth", "words"),
+    [
+        (1.0, "stays the same"), (0.99999999, "stays the same"),
+        (1.06, "grows by a factor of 1.06"), (0.5, "shrinks by a factor of 2"),
+        (0.945, "shrinks by a factor of 1.058"), (0.0, "shrinks by a factor of inf"),
+    ],
+)  # fmt: skip
+def test_what_grows_by_less_than_one_shrinks(growth: float, words: str) -> None:
+    assert growth_words(growth) == words
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [(2.0, ", 2 times the first"), (8.0, ", 0.5 of the first"), (float("nan"), ""), (0.0, ""),
+     (float("inf"), ""), (None, "")],
+)  # fmt: skip
+def test_a_norm_is_told_beside_the_first_where_that_is_a_size(
+    start: float | None, words: str
+) -> None:
+    assert beside_first(4.0, start) == words
