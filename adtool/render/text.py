@@ -41,7 +41,7 @@ _VERDICT = {
     "not checked": styles.BAD,
 }  # fmt: skip
 _FOLLOW = "because of it (-v shows more):"
-_IDLE = "nothing needs to be done about these (-v shows more)"
+_IDLE = "these need no action (-v shows more)"
 _TIE = "\0"  # a space that no line is broken at: inside backquotes
 
 

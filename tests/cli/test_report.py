@@ -60,7 +60,7 @@ def test_a_report_in_json_and_the_last_run_are_shown(adtool: Tool) -> None:
     (adtool.folder / "report.json").write_text(written)
     one = json.loads(written)
     (adtool.folder / "runs.json").write_text(json.dumps({"schema": 1, "runs": [one, one]}))
-    for name, said in (("report", "a report in JSON has no tapes"), ("runs", "2 scripts")):
+    for name, said in (("report", "a JSON report has no tapes"), ("runs", "2 scripts")):
         done = adtool("report", f"{name}.json", "--out", f"{name}.html")
         assert done.returncode == 0, done.stderr
         text = (adtool.folder / f"{name}.html").read_text()
@@ -71,7 +71,7 @@ def test_a_report_in_json_and_the_last_run_are_shown(adtool: Tool) -> None:
     text = (adtool.folder / "last.html").read_text()
     assert "G001" in text
     assert "g-node" in text or "drawn without Graphviz" in text
-    assert "file keeps none" in text
+    assert "last run has none" in text
 
 
 def test_a_script_that_raises_still_has_a_page(adtool: Tool) -> None:

@@ -71,7 +71,7 @@ def test_refused_in_every_table(tmp_path: Path, command: str, name: str, p: Any)
         tables.append("[[tool.adtool.overrides]]\npaths = ['*']")
     for table in tables:
         for key in {name, name.replace("-", "_")}:
-            with pytest.raises(ToolError, match="is for the command line alone") as caught:
+            with pytest.raises(ToolError, match="is for only the command line") as caught:
                 read(tmp_path, f"{table}\n{key} = {value}\n")
             assert f"--{name}" in caught.value.help
 

@@ -118,7 +118,7 @@ class TestNothingChecked:
         options = CheckOptions(kernels=("sprung*",))
         report = build_report(session([], options=options, kernels=("spring_forces",)), "error")
         assert report.exit_code == 2
-        assert "leave no kernel" in report.error.message  # type: ignore[union-attr]
+        assert "select no kernel" in report.error.message  # type: ignore[union-attr]
         assert "`spring_forces`" in report.error.help  # type: ignore[union-attr]
         assert "'sprung*' matches no kernel" in report.notes[0]
 
