@@ -44,7 +44,7 @@ def chosen(
     what = f"{len(failing)} of them fail a check" if failing else "none of them fails a check"
     name = next(iter(failing or kernels))
     return Outcome(
-        "target", f"no kernel was chosen: {len(kernels)} kernels were launched, and {what}",
+        "target", f"no kernel was chosen: {len(kernels)} were launched, and {what}",
         f"choose one with --kernel, like --kernel {name}, or a launch with --launch TAPE:LAUNCH",
         _listed(kernels, launches, failing),
     )  # fmt: skip

@@ -140,7 +140,7 @@ def _unused(
                 yield _note(c, f"no finding has the code {code!r}",
                             "`adtool explain` lists the codes")  # fmt: skip
             elif whole and (c, code) not in used:
-                yield _note(c, f"there is no finding {code} here to ignore",
+                yield _note(c, f"`ignore[{code}]` suppresses nothing here",
                             "remove the comment, or move it to the line of the finding",
                             removed(c))  # fmt: skip
 

@@ -264,7 +264,7 @@ def test_a_capture_with_its_check_knows_what_only_the_program_tells(adtool: Tool
         (["check", "bad.adt"], "`bad.adt` cannot be used: it is not a capture"),
         (["check", "cut.adt"], "`cut.adt` cannot be used"),
         (["check", "bad.adt", "--trust"], "is a capture, which takes no arguments: `--trust`"),
-        (["reduce", "train.py"], "is no capture"),
+        (["reduce", "train.py"], "is not a capture"),
         (["graph", "bad.adt"], "it is not a capture"),
         (["trace", "bad.adt"], "it is not a capture"),
     ],

@@ -144,7 +144,7 @@ def test_entries_that_are_not_finite(adtool) -> None:
         (["--kernel", "scale", "--out", "no/a.png"], "the folder `no` does not exist", ""),
         (
             [],
-            ("no kernel was chosen: 3 kernels were launched, and 2 of them fail a check"),
+            ("no kernel was chosen: 3 were launched, and 2 of them fail a check"),
             "choose one with",
         ),
         (["--launch", "3:0"], "the launch  does not exist3:0", "name one of these kernels"),

@@ -385,7 +385,7 @@ def test_what_others_may_have_written_is_not_drawn(here: Path, kind: str) -> Non
     plant, words = KINDS[kind]
     plant(here / ".adtool" / "last")
     own = words is None or kind == "huge"  # then it is merely no capture
-    with pytest.raises(ToolError, match="is (no capture|larger)" if own else words) as caught:
+    with pytest.raises(ToolError, match="is (not a capture|larger)" if own else words) as caught:
         last.read()
     assert ("delete `.adtool`" in caught.value.help) != own
 

@@ -60,7 +60,7 @@ def test_json_without_added_fields_can_be_read(mixed: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"schema": 2}, "schema 2 is not known"),
+        ({"schema": 2}, "schema 2 is unknown"),
         ({"schema": "1"}, "$.schema"),
         ({"launches": 3}, "$.launches"),
         ({"findings": [{"code": "G001"}]}, "`name` is missing"),

@@ -140,7 +140,7 @@ def test_settings_touch_all(repository: Files) -> None:
     assert found(root, "s.py") == []
     project.write_text("[tool.adtool]\ngate = 'error'\n")
     targets, notes = touched([Target("s.py")], "HEAD", root)
-    assert len(targets) == 1 and "[tool.adtool] of pyproject.toml has changed" in notes[0]
+    assert len(targets) == 1 and "[tool.adtool] of pyproject.toml changed since" in notes[0]
     project.unlink()
     assert found(root, "s.py") == ["s.py"]
 
@@ -176,7 +176,7 @@ def test_faults(repository: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         changes_since("HEAD~1", shallow)
     assert "fetch-depth: 0" in caught.value.help
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolError, match="needs git, which is not there"):
+    with pytest.raises(ToolError, match="needs git, which is not installed"):
         changes_since("HEAD", root)
 
 

@@ -69,18 +69,18 @@ LINE = '{"script": "a.py", "kernel": "k", "input": "x", "output": "y", "verdict"
         ("", "is empty"),
         ("{}\n", "line 1: this is not a baseline"),
         ("\x00\xff\n", "line 1: this is not a baseline"),
-        ('{"format": "adtool-baseline", "version": 2}\n', "line 1: version 2 is not known"),
+        ('{"format": "adtool-baseline", "version": 2}\n', "line 1: version 2 is unknown"),
         ('{"format": "adtool-baseline", "version": true}\n', "line 1: version True"),
         (HEAD + "<<<<<<< ours\n", "line 2: an unresolved merge conflict"),
         (HEAD + "\nx\n", "line 3: it is not JSON"),
         (HEAD + "[" * 100_000 + "\n", "line 2: it is not JSON"),
         (HEAD + "[1]\n", "line 2: it is not an object"),
         (HEAD + LINE + '"error": 1e-5}\n', "line 2: `rounding` is missing"),
-        (HEAD + LINE + '"error": -1, "rounding": 0}\n', "line 2: `error` is no error"),
-        (HEAD + LINE + '"error": true, "rounding": 0}\n', "line 2: `error` is no error"),
-        (HEAD + LINE + '"error": 1e999, "rounding": 0}\n', "line 2: `error` is no error"),
-        (HEAD + LINE + '"error": "<x", "rounding": 0}\n', "line 2: `error` is no error"),
-        (HEAD + LINE + '"error": [], "rounding": 0}\n', "line 2: `error` is no error"),
+        (HEAD + LINE + '"error": -1, "rounding": 0}\n', "line 2: `error` is not an error"),
+        (HEAD + LINE + '"error": true, "rounding": 0}\n', "line 2: `error` is not an error"),
+        (HEAD + LINE + '"error": 1e999, "rounding": 0}\n', "line 2: `error` is not an error"),
+        (HEAD + LINE + '"error": "<x", "rounding": 0}\n', "line 2: `error` is not an error"),
+        (HEAD + LINE + '"error": [], "rounding": 0}\n', "line 2: `error` is not an error"),
         (HEAD + LINE + '"error": 1' + "0" * 400 + ', "rounding": 0}\n', "line 2: `error`"),
         (HEAD + LINE + '"error": 0, "rounding": 0, "more": 1}\n', "line 2: `more` is unknown"),
         (HEAD + LINE.replace("pass", "fine") + '"error": 0, "rounding": 0}\n', "the verdict is"),
@@ -96,7 +96,7 @@ def test_what_is_refused(tmp_path: Path, text: str, words: str) -> None:
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="there is no baseline"):
+    with pytest.raises(ToolError, match="the baseline .* does not exist"):
         read(tmp_path / "b.jsonl")
     with pytest.raises(ToolError, match="cannot be read: Is a directory"):
         read(tmp_path)
