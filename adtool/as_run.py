@@ -110,7 +110,7 @@ class _Runs:
         if self._deadline is not None:
             limit = min(limit, self._deadline - time.monotonic())
         if limit <= 0.0:
-            raise _Failed("the time limit has passed")
+            raise _Failed("the time limit was reached")
         job = Job(
             self._job.target, self._job.options, overlay=self._job.overlay, check=False,
             running=Running(way, wanted),
@@ -131,12 +131,12 @@ def _compare(watched: PassNotes, first: PassNotes, run: _Runs) -> AsRun:
     both = min(watched.count, first.count)
     for p in range(both):
         if watched.layout(p) != first.layout(p):
-            return AsRun("different", p, f"backward pass {p} is of another tape")
+            return AsRun("different", p, f"backward pass {p} belongs to another tape")
         if watched.value(p) != first.value(p):
             return _blamed(p, watched, first, run)
     whole = watched.whole and first.whole
     if whole and watched.count != first.count:
-        why = f"it runs {counted(first.count, 'backward pass')} in place of {watched.count}"
+        why = f"it runs {counted(first.count, 'backward pass')} instead of {watched.count}"
         return AsRun("different", both, why)
     return AsRun("alike") if whole else AsRun("part", both)
 

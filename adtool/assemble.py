@@ -112,16 +112,15 @@ def _nothing(
             "one tape, number 0" if count == 1 else f"{counted(count, 'tape')}, 0 to {count - 1}"
         )
         return Failure(
-            "no-launch", "nothing was checked: --tape and --launch leave no launch",
+            "no-launch", "nothing was checked: --tape and --launch select no launch",
             f"the script made {which}, with {_launches(session.recorded)}",
         )  # fmt: skip
     if not session.tapes and session.processes:
         return Failure(
             "no-tape",
             "nothing was checked: the script made no tape in its own process, and it started "
-            f"{counted(session.processes, 'other')}, which adtool does not look into",
-            "tapes must be made in the script's own process: call there what the others run, as "
-            "with no workers",
+            f"{counted(session.processes, 'other')}, which adtool cannot check",
+            "record the tapes in the script's own process, for instance without workers",
         )
     if not session.tapes and session.unwatched:
         return endings.unwatched(session.unwatched)
@@ -129,7 +128,7 @@ def _nothing(
     if not session.tapes and not session.options.alias and script and imports_warp(script):
         return Failure(
             "no-tape", "nothing was checked: the script's tapes are not the engine's",
-            f"it imports Warp: --alias {WARP} gives it the engine in its place",
+            f"the script imports Warp: --alias {WARP} lets it use the engine instead",
         )  # fmt: skip
     if not session.tapes and session.left_alone:
         return endings.untouched(session.left_alone, "script")
@@ -148,26 +147,26 @@ def _nothing(
     kernels = session.kernels
     if not launches and session.options.launches:
         return Failure(
-            "no-launch", "nothing was checked: no tape has a launch that --launch names",
+            "no-launch", "nothing was checked: no tape has a launch with the number in --launch",
             f"the tapes have {_launches(session.recorded)}",
         )  # fmt: skip
     if kernels and all(session.options.deselects(k) for k in kernels):
         return Failure(
-            "no-kernel", "nothing was checked: --kernel and --skip-kernel leave no kernel",
+            "no-kernel", "nothing was checked: --kernel and --skip-kernel select no kernel",
             "the tapes hold " + _some([f"`{k}`" for k in kernels]),
         )  # fmt: skip
     reasons = _reasons(launches)
     listed = "; ".join(f"{r} ({counted(n, 'launch')})" for r, n in list(reasons.items())[:_REASONS])
     if not reasons:
         left_out = dict.fromkeys(u.reason for t in session.tapes for u in t.unchecked)
-        listed = "; ".join(list(left_out)[:_REASONS]) or "no call was kept"
+        listed = "; ".join(list(left_out)[:_REASONS]) or "adtool kept no call"
     rest = len(reasons) - _REASONS
     also = f"; and {more(rest, 'reason')}" if rest > 0 else ""
     if any(p.verdict == "inconclusive" for launch in launches for p in launch.pairs):
         return Failure(
             "inconclusive",
             f"nothing was checked, no reference derivative is trustworthy: {listed}{also}",
-            "see the warnings for what would settle it",
+            "see the warnings for ways to decide",
         )
     flags = ["requires_grad" in r for r in reasons]
     help = "see the notes for the places, and `adtool explain G012`"
@@ -176,7 +175,9 @@ def _nothing(
     help = next(filter(None, map(remedy, reasons)), help)
     peer = next((x.peer for t in session.tapes for x in t.launches if x.peer is not None), None)
     if peer is not None and not any(flags):
-        help += f"; --alias {peer.name.lower()} gives the script the engine in place of {peer.name}"
+        help += (
+            f"; --alias {peer.name.lower()} lets the script use the engine instead of {peer.name}"
+        )
     kind = "no-gradient" if all(flags) else "skipped"
     return Failure(kind, f"nothing was checked: {listed}{also}", help)
 
@@ -217,7 +218,7 @@ def strayed_notes(session: Session) -> tuple[str, ...]:
     it = "it" if len(session.strayed) == 1 else "them"
     return (
         f"{named} after `{session.target.name}` went to the script, which does not seem to use "
-        f"{it}: options of adtool come before the script",
+        f"{it}: write options of adtool before the script",
     )
 
 

@@ -97,8 +97,8 @@ def main(
 
 _CHANGED = Outcome(
     "target",
-    "the script has changed Python so that what came of it cannot be told",
-    "let it put back what it changes: `with unittest.mock.patch(...):` does so",
+    "the script changed Python, so adtool cannot report its results",
+    "restore the changes in the script: `with unittest.mock.patch(...):` does so",
 )
 
 
@@ -134,7 +134,7 @@ def _unwritten(error: OSError) -> Outcome:
     return Outcome(
         "environment",
         f"the results cannot be written: {because(error)}",
-        "set TMPDIR to a folder that can be written and has free space",
+        "set TMPDIR to a writable folder with free space",
     )
 
 
@@ -359,7 +359,7 @@ def _look(
             failed = look(tapes, options, folder, share or Share())
     except engine.EngineError as error:
         which = f"kernel `{options.kernel}`" if options.kernel else "the kernel"
-        return refused(error, f"{which} has no Jacobian to look at")
+        return refused(error, f"{which} has no Jacobian")
     return failed or Outcome("done", kernels=kernels_of(tapes))
 
 
@@ -423,12 +423,12 @@ def _failed(error: BaseException, modules: ProgramModules, job: Job) -> Outcome:
     if isinstance(error, TargetError):
         return _not_started(error)
     if isinstance(error, engine.EngineError) and _is_ours(error):
-        return refused(error, f"the engine refused what the script does{place_of(error)}")
+        return refused(error, f"the engine refused an operation of the script{place_of(error)}")
     help = modules.explained(error) or as_module(error, file_of(error), job)
-    help = help or "the script must first run to its end by plain `python`"
+    help = help or "make the script run to its end with plain `python` first"
     missing = shown(getattr(error, "name", "")).strip("'")
     if isinstance(error, ModuleNotFoundError) and missing.partition(".")[0] == WARP:
-        help = f"--alias {WARP} gives it the engine in place of Warp"
+        help = f"--alias {WARP} lets it use the engine instead of Warp"
     return Outcome(
         "raised",
         f"the script raised {kind_of(error)}{place_of(error)}",
@@ -476,7 +476,7 @@ def _exited(error: SystemExit) -> Outcome:
     return Outcome(
         "exited",
         f"the script ended by sys.exit({shown(error.code)}){place_of(error)}",
-        "gradients are checked after a normal end: let the script end with status 0",
+        "adtool checks gradients after a normal end: let the script end with status 0",
     )
 
 

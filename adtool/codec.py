@@ -70,7 +70,7 @@ def parse(text: str, kind: Any = None) -> Any:
     # Of each container and comma, what Python's objects take at most.
     parts = 240 * text.count("{") + 96 * text.count("[") + 40 * text.count(",")
     if parts > max(_LEAST, _TIMES * len(text)):
-        raise CodecError("not JSON that is worth its memory: it consists of brackets")
+        raise CodecError("not usable JSON: it consists of brackets only")
     try:
         with _deep():
             return json.loads(text, parse_constant=_no_constant)
@@ -83,7 +83,7 @@ def parse(text: str, kind: Any = None) -> Any:
     except ValueError:  # integers of thousands of digits
         raise CodecError("not JSON: a number is too long") from None
     except MemoryError:
-        raise CodecError("it takes more memory than there is") from None
+        raise CodecError("there is not enough memory for it") from None
 
 
 def _require(kind: Any, text: str) -> None:
@@ -182,7 +182,7 @@ def decode(kind: Any, data: Any) -> Any:
     except RecursionError:
         raise CodecError("$: it is nested too deeply") from None
     except MemoryError:
-        raise CodecError("it takes more memory than there is") from None
+        raise CodecError("there is not enough memory for it") from None
 
 
 def _placed(path: list[str], what: str) -> str:

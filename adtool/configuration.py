@@ -100,7 +100,7 @@ def by_script(command: Any) -> dict[str, Any]:
 def _overrides(path: Path, table: dict[str, Any], check: Any) -> tuple[Override, ...]:
     given = table.get(OVERRIDES, [])
     if not isinstance(given, list) or not all(isinstance(t, dict) for t in given):
-        raise ToolError(f"{path}: overrides are tables: [[tool.adtool.{OVERRIDES}]]")
+        raise ToolError(f"{path}: write overrides as tables: [[tool.adtool.{OVERRIDES}]]")
     known, every, refused = by_script(check), options_of(check), refused_of(check)
     out = []
     for number, one in enumerate(given, 1):
@@ -121,7 +121,7 @@ def _overrides(path: Path, table: dict[str, Any], check: Any) -> tuple[Override,
             elif name in refused:
                 raise _refused(path, f"{where}, {key}", name)
             elif name in every:
-                raise ToolError(f"{path}: {where}, {key}: this is for the run as a whole",
+                raise ToolError(f"{path}: {where}, {key}: this option is for the whole run",
                                 f"write it in [tool.adtool]: {key} = {_toml(value)}")  # fmt: skip
             else:
                 raise _unknown(path, f"{where}, {key}", name, {*known, "paths"})
@@ -220,7 +220,7 @@ def _require_ours(path: Path, folder: Path) -> None:
     if {os.stat(path).st_uid, os.lstat(path).st_uid} - ours:
         raise ToolError(
             f"{path}: these are settings of another user",
-            f"make a {NAME} of your own in this folder: an empty one is enough",
+            f"create your own {NAME} in this folder: an empty file is enough",
         )
 
 
@@ -235,9 +235,9 @@ def _read(path: Path, folder: Path) -> dict[str, Any]:
     try:
         table = table_in(text)
     except ValueError as error:
-        raise ToolError(f"{path} is no TOML: {error}") from None
+        raise ToolError(f"{path} is not TOML: {error}") from None
     if not isinstance(table, dict):
-        raise ToolError(f"{path}: [tool.adtool] is no table")
+        raise ToolError(f"{path}: [tool.adtool] is not a table")
     return table
 
 
@@ -254,7 +254,7 @@ def table_in(text: bytes) -> Any:
     try:
         tool = tomllib.loads(text.decode("utf-8")).get("tool", {})
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError("its nesting is too deep") from None
     return tool.get("adtool", {}) if isinstance(tool, dict) else {}
 
 
@@ -336,7 +336,7 @@ def _value(path: Path, where: str, command: Any, name: str, value: Any) -> Any:
     several = bool(getattr(parameter, "multiple", False))
     values = value if several and isinstance(value, list) else [value]
     if not all(_is(kind, v) for v in values):
-        wanted = _WANTED[kind] + (", or a list of such" if several else "")
+        wanted = _WANTED[kind] + (", or a list of them" if several else "")
         raise ToolError(f"{path}: {where} takes {wanted}, not {_toml(value)}")
     if parameter.name in _PATTERNS:
         values = [os.path.join(path.parent, v) if "/" in v else v for v in values]
@@ -383,13 +383,13 @@ def _refuse_twice(path: Path, where: str, table: Mapping[str, Any], known: dict[
             continue
         if parameter.name in seen:
             other = seen[parameter.name]
-            raise ToolError(f"{path}: {where} {key}: `{other}` says the same option", "keep one")
+            raise ToolError(f"{path}: {where} {key}: `{other}` sets the same option", "keep one")
         seen[parameter.name] = key
 
 
 def _texts(path: Path, where: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(v, str) and v for v in value):
-        raise ToolError(f"{path}: {where} takes a list of texts, not {_toml(value)}")
+        raise ToolError(f"{path}: {where} takes a list of strings, not {_toml(value)}")
     return tuple(value)
 
 
@@ -398,20 +398,20 @@ def _toml(value: Any) -> str:
     try:
         text = str(value).lower() if isinstance(value, bool) else repr(value)
     except ValueError:  # Python writes no number of thousands of digits
-        return "a number of too many digits"
+        return "a number with too many digits"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _refused(path: Path, where: str, name: str) -> ToolError:
     return ToolError(
-        f"{path}: {where} is for the command line alone: the file may come from other people",
-        f"remove it, and give --{name} where it is wanted",
+        f"{path}: {where} is only for the command line: the file may come from other people",
+        f"remove it, and pass --{name} on the command line",
     )
 
 
 def _unknown(path: Path, where: str, name: str, known: set[str]) -> ToolError:
     near = difflib.get_close_matches(name, sorted(known), 3)
     help = "did you mean " + " or ".join(near) + "?" if near else (
-        "its keys are the options of the commands, without the dashes"
+        "keys are options of the commands, without the dashes"
     )  # fmt: skip
-    return ToolError(f"{path}: {where} is no option of adtool", help)
+    return ToolError(f"{path}: {where} is not an option of adtool", help)

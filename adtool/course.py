@@ -141,9 +141,9 @@ def _explodes(trace: TapeTrace, rows: tuple[Row, ...], factor: float) -> Turn | 
             if norm is None or (math.isfinite(norm) and not (start and norm > factor * start)):
                 continue
             if not math.isfinite(norm):
-                why = f"that of `{{}}` is {norm}, the first that is not finite"
+                why = f"the gradient of `{{}}` is {norm}, the first that is not finite"
             else:
-                why = f"that of `{{}}` is {norm:.3g}{beside_first(norm, start)}"
+                why = f"the gradient of `{{}}` is {norm:.3g}{beside_first(norm, start)}"
             return _turn(trace, rows, position, norms, why, norm)
     return None
 
@@ -157,12 +157,12 @@ def _dies(trace: TapeTrace, rows: tuple[Row, ...], factor: float) -> Turn | None
     assert norm is not None
     gave = together(flow.added)
     if gave:
-        why = f"what is left for `{{}}` is {gave:.3g}{beside_first(gave, start)}"
+        why = f"the gradient that reaches `{{}}` is {gave:.3g}{beside_first(gave, start)}"
         return _turn(trace, rows, position, flow.added, why, gave)
     x = trace.listing.operations[position]
     kernel = trace.listing.kernels[x.kernel]
     for wants, why in (
-        (True, "what goes on to `{}` is zero"), (False, "`{}` has no requires_grad"),
+        (True, "the gradient that goes on to `{}` is zero"), (False, "`{}` has no requires_grad"),
     ):  # fmt: skip
         for k in kernel.reads:
             a = x.arrays[k]

@@ -96,7 +96,7 @@ def _items() -> Iterator[Item]:
         yield Item("compiler", "missing", problem, help, needed=True)
     yield _cache(found)
     yield _kernel() if found.compiler and found.cache else Item(
-        "kernels on the CPU", "problem", "not tried", "first mend what is above", needed=True
+        "kernels on the CPU", "problem", "not tried", "first fix the problems above", needed=True
     )  # fmt: skip
     yield Item("threads", "ok", f"{found.threads} of {os.cpu_count()} for a launch")
     yield _cuda()
@@ -129,7 +129,7 @@ def _kernel() -> Item:
     if said == "ok":
         return Item(name, "ok", "compiled and run, with a gradient", needed=True)
     return Item(name, "problem", why or said,
-                "see that the compiler makes shared objects, or name another one in CXX",
+                "check that the compiler can make shared objects, or set CXX to another compiler",
                 needed=True)  # fmt: skip
 
 
@@ -178,7 +178,7 @@ def _cuda() -> Item:
         failed = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
         if failed:
             return Item("CUDA", "problem", f"the driver answers with error {failed}",
-                        "see that `nvidia-smi` runs")  # fmt: skip
+                        "check that `nvidia-smi` runs")  # fmt: skip
         names = []
         for number in range(count.value):
             text = ctypes.create_string_buffer(100)
@@ -188,8 +188,8 @@ def _cuda() -> Item:
             names.append(text.value.decode(errors="replace"))
     except (OSError, AttributeError) as error:
         return Item("CUDA", "problem", f"the driver cannot be used: {error}")
-    used = "" if engine.is_cuda_available() else "; kernels run on the CPU in this version"
-    return Item("CUDA", "ok", (", ".join(names) or "a driver and no device") + used)
+    used = "" if engine.is_cuda_available() else "; this version runs kernels on the CPU"
+    return Item("CUDA", "ok", (", ".join(names) or "a driver but no device") + used)
 
 
 def _package(name: str, distribution: str, help: str, needed: bool) -> Item:
@@ -205,4 +205,4 @@ def _package(name: str, distribution: str, help: str, needed: bool) -> Item:
     for candidate in names:
         with suppress(importlib.metadata.PackageNotFoundError):
             return Item(name, "ok", importlib.metadata.version(candidate), needed=needed)
-    return Item(name, "ok", "version not known", needed=needed)
+    return Item(name, "ok", "unknown version", needed=needed)

@@ -32,10 +32,10 @@ _MEANING = {
 }
 
 _HELP = {
-    "SIGKILL": "where memory ran out, the system kills the largest process: "
-    "run the script on a smaller problem",
-    "SIGSEGV": "an access outside an array is the usual cause: `adtool check` runs launches "
-    "watched, and says where",
+    "SIGKILL": "if memory runs out, the system kills the largest process: run the script on a "
+    "smaller problem",
+    "SIGSEGV": "the usual cause is an access outside an array: `adtool check` watches launches "
+    "and reports the place",
 }
 
 
@@ -43,7 +43,7 @@ def reported(outcome: Outcome) -> Failure | None:
     """What the child itself said went wrong; None after a normal end."""
     if outcome.kind == "done":
         return None
-    message = outcome.message or "the run was interrupted from within the script"
+    message = outcome.message or "the script interrupted the run"
     return Failure(
         outcome.kind, shortened(message), outcome.help, shortened(outcome.detail),
         outcome.problems,
@@ -57,7 +57,7 @@ UNWATCHED = (
 )
 _LOOPS = 4  # of a kernel, that are named
 _FUNCTIONS = 4  # that are named
-_SO_FAR = "; what was checked by then is reported"
+_SO_FAR = "; adtool reports the checks up to then"
 
 
 def timed_out(last: status.Status, limit: float, some: bool = False) -> Failure:
@@ -65,7 +65,7 @@ def timed_out(last: status.Status, limit: float, some: bool = False) -> Failure:
     return Failure(
         "timeout",
         f"stopped after the time limit of {limit:g} s {where(last)}{_loops(last)}{_SO_FAR * some}",
-        "give it longer with --timeout SECONDS (0: no limit), or a smaller problem"
+        "raise the limit with --timeout SECONDS (0: no limit), or use a smaller problem"
         + (", or check fewer entries with --max-inputs and --max-outputs"
            if last.phase == status.CHECK else ""),
     )  # fmt: skip
@@ -75,9 +75,9 @@ def untouched(functions: Sequence[str], what: str) -> Failure:
     """All that there was to check are functions of installed packages. what: `script` or `test`."""
     return Failure(
         "no-tape",
-        f"nothing was checked: the {what} made no tape, and the functions with a gradient of their "
-        f"own that it called belong to installed packages: {_listed(functions)}",
-        "--kernel with its name checks one of them",
+        f"nothing was checked: the {what} made no tape, and it called functions with custom "
+        f"gradients only from installed packages: {_listed(functions)}",
+        "use --kernel NAME to check one of them",
     )
 
 
@@ -96,8 +96,8 @@ def not_watched(seams: Sequence[Unwatched]) -> str:
 def beside(functions: Sequence[str]) -> str:
     """Tells of functions of installed packages where there was something else to check."""
     return (
-        f"functions of installed packages are not checked: {_listed(functions)}; --kernel with its "
-        "name checks one"
+        f"adtool does not check functions of installed packages: {_listed(functions)}; use "
+        "--kernel NAME to check one"
     )
 
 
@@ -109,7 +109,7 @@ def _listed(functions: Sequence[str]) -> str:
 
 def interrupted(last: status.Status, signal_name: str, some: bool = False) -> Failure:
     """The user (Ctrl-C) or the system asked the tool to stop. some: as for `timed_out`."""
-    ending = _SO_FAR if some else "; nothing is reported"
+    ending = _SO_FAR if some else "; there is no report"
     return Failure(
         "interrupted", f"interrupted by {signal_name} {where(last)}{_loops(last)}{ending}"
     )
@@ -120,7 +120,7 @@ def removed(folder: str) -> Failure:
     return Failure(
         "environment",
         f"the temporary folder of the run, {folder}, was removed while the script ran",
-        "the script may remove only temporary files of its own",
+        "let the script remove only its own temporary files",
     )
 
 
@@ -130,20 +130,20 @@ def died(code: int, last: status.Status, crash: str) -> Failure:
         if last.phase == status.START:
             return Failure(
                 "internal", f"the child process could not start (status {code})",
-                "its own words are above",
+                "its error message is above",
             )  # fmt: skip
         if last.phase == status.END:
             return Failure(
                 "environment",
                 "the results could not be written to the temporary folder",
-                "set TMPDIR to a folder that can be written and has free space; let the script not "
-                "limit its files (resource.setrlimit), nor change its root or its user",
+                "set TMPDIR to a writable folder with free space; the script must not limit its "
+                "files (resource.setrlimit) or change its root or user",
             )
         return Failure(
             "vanished",
-            f"the process ended at once with status {code} {where(last)}",
-            "it was ended past Python, by `os._exit`, `os.exec...` or `exit` in native code, which "
-            "leaves no time for a check: let the script end normally",
+            f"the process ended suddenly with status {code} {where(last)}",
+            "`os._exit`, `os.exec...` or `exit` in native code ended the process before adtool "
+            "could check: let the script end normally",
         )
     try:
         name = signal.Signals(-code).name

@@ -13,7 +13,7 @@ SEVERITIES = get_args(Severity)
 # Of one value of the option, for a schema.
 _WORD = f"({'|'.join(SEVERITIES)}|accuracy=[0-9.]+([eE][+-]?[0-9]+)?)"
 PATTERN = rf"^\s*{_WORD}\s*(,\s*{_WORD}\s*)*$"
-WANTED = "one of " + ", ".join(SEVERITIES) + ", or accuracy=NUMBER as in accuracy=1e-6"
+WANTED = "one of " + ", ".join(SEVERITIES) + ", or accuracy=NUMBER, like accuracy=1e-6"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,5 +50,5 @@ def _number(text: str, word: str) -> float:
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value > 0.0):
-        raise ValueError(f"{word!r}: an accuracy is a number above 0, as accuracy=1e-6")
+        raise ValueError(f"{word!r}: an accuracy is a number above 0, like accuracy=1e-6")
     return value

@@ -32,20 +32,20 @@ def chosen(
                 return replace(options, kernel=record.kernel.key), ""
         wanted = ":".join(map(str, options.launch))
         return Outcome(
-            "target", f"there is no launch {wanted}", "name one of these kernels by --kernel",
-            _listed(kernels, launches, {}),
+            "target", f"the launch {wanted} does not exist",
+            "choose one of these kernels with --kernel", _listed(kernels, launches, {}),
         )  # fmt: skip
     if len(kernels) == 1:
         return replace(options, kernel=kernels[0]), "the only kernel"
     failing = {k: at for k in kernels if (at := _failing(k, launches)) is not None}
     if len(failing) == 1:
         (kernel, at), = failing.items()  # fmt: skip
-        return replace(options, kernel=kernel, launch=at), "the only kernel that a check fails"
+        return replace(options, kernel=kernel, launch=at), "the only kernel that fails a check"
     what = f"{len(failing)} of them fail a check" if failing else "none of them fails a check"
     name = next(iter(failing or kernels))
     return Outcome(
-        "target", f"no kernel is named, {len(kernels)} were launched, and {what}",
-        f"name one by --kernel, as in --kernel {name}, or a launch by --launch TAPE:LAUNCH",
+        "target", f"no kernel was chosen: {len(kernels)} were launched, and {what}",
+        f"choose one with --kernel, like --kernel {name}, or a launch with --launch TAPE:LAUNCH",
         _listed(kernels, launches, failing),
     )  # fmt: skip
 

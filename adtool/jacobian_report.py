@@ -148,7 +148,7 @@ def _missing(
         wanted = ":".join(map(str, options.launch))
         some = ", ".join(f"{t}:{i}" for t, i, _ in mine[:12])
         return Outcome(
-            "target", f"launch {wanted} is none of kernel `{options.kernel}`",
+            "target", f"launch {wanted} is not a launch of kernel `{options.kernel}`",
             f"its launches are {some}" + (" ..." if len(mine) > 12 else ""),
         )  # fmt: skip
     return None

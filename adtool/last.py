@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _AGAIN = "run `adtool check SCRIPT` in this folder, or name the script in this command"
 _OWN = (
-    f"delete `{FOLDER}` and run `adtool check SCRIPT`; or, if you know whose it is, name the "
+    f"delete `{FOLDER}` and run `adtool check SCRIPT`; or, if you trust its owner, name the "
     f"capture: adtool graph {FOLDER}/{NAME}"
 )
 
@@ -147,7 +147,7 @@ def _require_last(path: Path) -> None:
     except Untrusted as error:
         if not there:
             raise ToolError(
-                f"no run to draw: none is kept, since `{FOLDER}` {error.why}",
+                f"no run to draw: adtool stored none, because `{FOLDER}` {error.why}",
                 f"delete `{FOLDER}` and run `adtool check SCRIPT`",
                 "environment",
             ) from None
@@ -156,7 +156,7 @@ def _require_last(path: Path) -> None:
         pass  # there is none
     if not there:
         raise ToolError(
-            f"no run to draw: nothing was checked in this folder, which has no `{path}`", _AGAIN
+            f"no run to draw: this folder has no `{path}`, so nothing was checked here", _AGAIN
         )
 
 

@@ -101,7 +101,7 @@ def _pictures(record: Any, launch: LaunchResult, tape: int, end: float) -> Launc
     pairs, why = [], []
     for p in order[:_PAIRS]:
         if time.monotonic() > end:
-            why.append("the time for pictures was over")
+            why.append("the time limit for pictures was reached")
             break
         size = _size(record, p.input) * _size(record, p.output)
         if size > _ENTRIES:

@@ -132,7 +132,7 @@ def unfolded(outcome: Outcome) -> Outcome:
 def _restored(given: Likenesses, kept: Sequence[LaunchResult]) -> Iterator[LaunchResult]:
     for index, like, at in given.launches:
         if not (0 <= like < len(kept) and -1 <= at < len(given.sites)):
-            raise ValueError("there is no launch that this one is like")
+            raise ValueError("there is no similar launch")
         yield replace(kept[like], index=index, site=None if at < 0 else given.sites[at])
 
 

@@ -101,7 +101,7 @@ def install(files: Sequence[Overlaid]) -> None:
 
     def path_stats(self: Any, path: Any) -> Any:
         if os.path.realpath(path) in known:
-            raise OSError("its compiled form is of another content")
+            raise OSError("its compiled form has other content")
         return stats(self, path)
 
     loader.get_data, loader.path_stats = get_data, path_stats

@@ -34,7 +34,7 @@ def as_module(error: BaseException, file: str, job: Job) -> str:
     here = os.path.realpath(os.curdir)
     if os.path.realpath(root) != here:
         line = f"cd {shlex.quote(os.path.relpath(root, here))} && {line}"
-    return f"the script is a module of a package, and is run as one: {line}"
+    return f"the script is a module of a package: run {line}"
 
 
 def _module_of(script: str) -> tuple[str, str]:

@@ -18,7 +18,7 @@ class Permission(Enum):
 
     ANY = "any value"  # it changes what is looked at, how it is judged, or what is printed
     INSIDE = "files in the project's folder"  # of which it replaces what adtool wrote alone
-    NONE = "the command line alone"  # it runs code, writes or changes files, or names the target
+    NONE = "only the command line"  # it runs code, writes or changes files, or names the target
 
 
 # By the parameter's name, or COMMAND.NAME where it means another thing to a command.
@@ -125,13 +125,16 @@ def require_inside(path: str, folder: Path, where: str) -> None:
     path: as seen from the current folder. where: the settings' file and key.
     """
     if "\0" in path:
-        raise ToolError(f"{where}: {path!r} is no name of a file", "remove the character U+0000")
+        raise ToolError(f"{where}: {path!r} is not a file name", "remove the character U+0000")
     real, root = os.path.realpath(path), os.path.realpath(folder)
     parts = os.path.relpath(real, root).split(os.sep)
     if parts[0] == os.pardir or os.path.isabs(parts[0]):
         raise ToolError(
             f"{where}: `{path}` is not in the folder of the settings",
-            "settings name files in their own folder; any other is for the command line",
+            (
+                "settings may only name files in their own folder; name other files on the "
+                "command line"
+            ),
         )
     if ".git" in parts:
-        raise ToolError(f"{where}: `{path}` is git's", "name a file outside of .git")
+        raise ToolError(f"{where}: `{path}` belongs to git", "name a file outside of .git")

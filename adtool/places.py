@@ -37,7 +37,9 @@ def folder() -> str:
         return os.getcwd()
     except FileNotFoundError:
         raise ToolError(
-            "the current folder was removed", "go to one that is there: cd FOLDER", "environment"
+            "the current folder was removed",
+            "change to an existing folder: cd FOLDER",
+            "environment",
         ) from None
     except OSError as error:
         why = error.strerror or type(error).__name__

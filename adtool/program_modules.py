@@ -210,8 +210,8 @@ class ProgramModules:
         own = _own_spec(top, [*self._folders, *sys.path])
         where = getattr(own, "origin", None) or f"a folder `{top}`"
         return (
-            f"`{top}` is a module of the program ({where}) and one of the tool, and the program "
-            f"asks for names of both: rename its own, or import the engine as warp, with "
+            f"`{top}` is a module of the program ({where}) and of adtool, and the program uses "
+            "names of both: rename the module of the program, or import the engine as warp, with "
             "--alias warp"
         )
 

@@ -31,13 +31,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )  # fmt: skip
     group.addoption(
         "--adtool-gate", metavar="GATE", default=None,
-        help="the least severity of a finding that fails a test: error, warning or note; and "
-        "accuracy=1e-6: what every pair must reach (default: [tool.adtool], or error)",
+        help="the lowest severity of a finding that fails a test: error, warning or note; or "
+             "accuracy=1e-6, which every pair must reach (default: [tool.adtool], or error)",
     )  # fmt: skip
     group.addoption(
         "--adtool-alias", metavar="NAME", default=None,
-        help="tests import the engine as the module NAME, with Warp's meaning where programs can "
-        "tell (with --adtool: default from [tool.adtool])",
+        help="tests import the engine as the module NAME, with the behaviour of Warp (with "
+             "--adtool: default from [tool.adtool])",
     )  # fmt: skip
 
 

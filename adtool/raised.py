@@ -49,7 +49,7 @@ def shown(value: object) -> str:
     try:
         return shortened(repr(value), 200)
     except Exception:
-        return f"<{kind_of(value)} that cannot be written>"
+        return f"<{kind_of(value)} that cannot be printed>"
 
 
 def kind_of(value: object) -> str:

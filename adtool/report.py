@@ -336,5 +336,5 @@ def from_data(data: object) -> Report:
     except CodecError as error:
         raise ReportError(str(error)) from None
     if report.schema != SCHEMA:
-        raise ReportError(f"schema {report.schema} is not known, this tool reads {SCHEMA}")
+        raise ReportError(f"schema {report.schema} is unknown: this adtool reads {SCHEMA}")
     return report

@@ -75,13 +75,13 @@ def changes_since(revision: str, folder: Path) -> Changes:
     Raises ToolError where there is no git, no repository, or no such revision.
     """
     if revision.startswith("-") or not revision.strip() or "\0" in revision:
-        raise ToolError(f"--changed-since: {revision!r} is no revision",
-                        "name a commit, branch or tag, as origin/main")  # fmt: skip
+        raise ToolError(f"--changed-since: {revision!r} is not a revision",
+                        "name a commit, branch or tag, like origin/main")  # fmt: skip
     top = _git(folder, "rev-parse", "--show-toplevel")
     if top.returncode != 0:
         said = _said(top)
         if "not a git repository" in said:
-            raise ToolError(f"--changed-since: {folder} is in no git repository",
+            raise ToolError(f"--changed-since: {folder} is not in a git repository",
                             "run it in a clone of the project")  # fmt: skip
         raise ToolError(f"--changed-since: git cannot read this repository: {said}", "",
                         "environment")  # fmt: skip
@@ -106,13 +106,13 @@ def changes_since(revision: str, folder: Path) -> Changes:
 
 def _unknown(revision: str, root: str) -> ToolError:
     shallow = _git(root, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
-    help = "`git log` and `git branch --all` list what there is"
+    help = "`git log` and `git branch --all` list the revisions"
     if shallow:
         help = (
-            "this clone has only a part of the history: fetch all of it, with `fetch-depth: 0` for "
+            "this clone has only a part of the history: fetch all of it with `fetch-depth: 0` for "
             "actions/checkout, GIT_DEPTH: 0 on GitLab, or `git fetch --unshallow`"
         )
-    return ToolError(f"--changed-since: there is no revision `{revision}` here", help)
+    return ToolError(f"--changed-since: the revision `{revision}` does not exist", help)
 
 
 def _filters(root: str, revision: str, seen: set[str]) -> set[str]:
@@ -145,7 +145,7 @@ def _listed(root: str, revision: str, *arguments: str, settings: Sequence[str] =
     done = _git(root, *arguments, settings=settings)
     if done.returncode != 0:
         raise ToolError(
-            f"--changed-since: git cannot tell what has changed since `{revision}`: {_said(done)}",
+            f"--changed-since: git cannot list the changes since `{revision}`: {_said(done)}",
             _partial(root), "environment",
         )  # fmt: skip
     return [name for name in done.stdout.split(b"\0") if name]
@@ -155,8 +155,8 @@ def _partial(root: str) -> str:
     """What helps where objects are left out of a clone, of which none is fetched."""
     if _git(root, "config", "--get-regexp", r"^remote\..*\.promisor$").returncode != 0:
         return ""
-    return ("this is a partial clone, and adtool fetches nothing: `git diff REVISION` does, or "
-            "clone without --filter")  # fmt: skip
+    return ("this is a partial clone, and adtool does not fetch: run `git diff "
+            "REVISION`, or clone without --filter")  # fmt: skip
 
 
 def _said(done: subprocess.CompletedProcess[bytes]) -> str:
@@ -176,7 +176,7 @@ def _git(
             capture_output=True, check=False, timeout=_LIMIT,
         )  # fmt: skip
     except FileNotFoundError:
-        raise ToolError("--changed-since needs git, which is not there", "install git",
+        raise ToolError("--changed-since needs git, which is not installed", "install git",
                         "environment") from None  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ToolError(f"--changed-since: git cannot be run: {error}", "",

@@ -108,20 +108,20 @@ def settled_in_process(session: Session) -> Session:
 
 
 _CAPTURE = (
-    "only running the program again, with inputs moved, tells whether the loss depends on it, and "
-    "a capture has no program: `adtool check` on the script does that"
+    "to see whether the loss depends on it, adtool must run the script again with moved inputs, "
+    "and a capture has no script: run `adtool check` on the script"
 )
 _TEST = (
-    "only running the program again, with inputs moved, tells whether the loss depends on it, and "
-    "tests are run once: `adtool check` on a script does that"
+    "to see whether the loss depends on it, adtool must run the program again with moved inputs, "
+    "and tests run once: run `adtool check` on a script"
 )
 _NONE = (
-    "only running the script again, with inputs moved, tells whether the loss depends on it (by "
-    f"default if it takes less than {SHORT:g} s): --rerun"
+    "to see whether the loss depends on it, adtool must run the script again with moved inputs: "
+    f"use --rerun (default for scripts that take less than {SHORT:g} s)"
 )
 _OTHER = (
-    "only running the script again, with inputs moved, tells whether the loss depends on it, and "
-    "another run gave other values (threads, or random numbers without a seed)"
+    "to see whether the loss depends on it, adtool ran the script again with moved inputs, but a "
+    "repeated run gave other values (threads, or random numbers without a seed)"
 )
 
 
@@ -131,7 +131,7 @@ def _left(tape: TapeResult, why: str = _NONE) -> TapeResult:
 
     if tape.sought is None or not tape.sought.reads:
         return tape
-    left = Unchecked(-1, "what goes through the host", why, tape.sought.reads[-1])
+    left = Unchecked(-1, "the values that go through the host", why, tape.sought.reads[-1])
     return replace(tape, unchecked=(*tape.unchecked, left))
 
 
@@ -182,7 +182,7 @@ def _with(tape: TapeResult, found: Broken | FunctionCheck, itself: bool) -> Tape
     checked = {f.site for f in found.functions}
     left = tuple(u for u in tape.unchecked if u.site is None or u.site not in checked)
     if tape.whole is not None and tape.whole.verdict == "skipped":
-        how = "by running the program again" if itself else "as a tape that is alike"
+        how = "by running the program again" if itself else "like a similar tape"
         error = abs(found.ad - found.oracle) / max(abs(found.oracle), 1e-300)
         tape = replace(
             tape, whole=WholeResult("fail" if found.wrong else "pass", 1, found.ad, found.oracle,

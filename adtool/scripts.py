@@ -18,8 +18,8 @@ _BEGIN = 4096  # bytes of a file by which its kind is told
 # Names that are no script's, with what such a file is.
 _KINDS = {
     ".pyi": "a stub, which has types and no statements to run",
-    ".pyx": "Cython, which has to be compiled",
-    ".pxd": "Cython, which has to be compiled",
+    ".pyx": "Cython, which must be compiled",
+    ".pxd": "Cython, which must be compiled",
     ".toml": "TOML",
     ".yaml": "YAML",
     ".yml": "YAML",
@@ -41,7 +41,9 @@ def require_script(target: Target) -> None:
     if os.path.isdir(script):
         raise ToolError(f"`{script}` is a directory", "name a script in it, or use -m MODULE")
     if not os.path.exists(script):
-        raise ToolError(f"no script `{script}`", f"the current directory is {places.folder()}")
+        raise ToolError(
+            f"the script `{script}` does not exist", f"the current directory is {places.folder()}"
+        )
     if not os.access(script, os.R_OK):
         raise ToolError(f"`{script}` cannot be read", "check the permissions of the file")
     if not target.capture:
@@ -58,12 +60,12 @@ def _require_python(script: str) -> None:
     if suffix == ".ipynb" or (begin.lstrip()[:1] == b"{" and b'"cell_type"' in begin):
         raise ToolError(
             f"`{script}` is a notebook, not a Python script",
-            f"make a script of it: jupyter nbconvert --to script {shlex.quote(script)}",
+            f"convert it to a script: jupyter nbconvert --to script {shlex.quote(script)}",
         )
     if suffix in (".pyc", ".pyo") or (begin[2:4] == b"\r\n" and b"\0" in begin[4:16]):
         raise ToolError(
             f"`{script}` is compiled Python, which has no source lines to check",
-            f"name the script that it was made of: {_source_of(script)}",
+            f"name its source: {_source_of(script)}",
         )
     if begin.startswith(_NATIVE):
         raise ToolError(
@@ -82,13 +84,13 @@ def _require_python(script: str) -> None:
         report = b'"tool": "adtool' in begin
         raise ToolError(
             f"`{script}` is {'a report of adtool' if report else 'JSON'}, not a Python script",
-            f"`adtool report {shlex.quote(script)} --out page.html` makes a page of it"
+            f"`adtool report {shlex.quote(script)} --out page.html` makes a page from it"
             if report else "name a script",
         )  # fmt: skip
     if suffix in _KINDS:
         raise ToolError(
-            f"`{script}` is {_KINDS[suffix]}, not a Python script by its name",
-            f"name a script; if it is one, call it {os.path.basename(stem)}.py",
+            f"`{script}` is {_KINDS[suffix]} by its name, not a Python script",
+            f"name a script; if the file is one, rename it to {os.path.basename(stem)}.py",
         )
 
 
@@ -105,4 +107,4 @@ def no_python_hint(script: str) -> str:
     suffix = os.path.splitext(script)[1].lower()
     if suffix in ("", ".py", ".pyw") or script.startswith("<"):
         return ""
-    return f"a name that ends in {suffix} is not that of a Python script: name the script"
+    return f"a file name that ends in {suffix} is not a Python script: name the script"

@@ -52,7 +52,7 @@ from adtool.child import main
 main(folder, path, given, started, choice)
 """
 
-_TEMPORARY = "set TMPDIR to a folder that can be written and has free space"
+_TEMPORARY = "set TMPDIR to a writable folder with free space"
 _POLL = 0.1  # seconds between two looks at the status page
 _GRACE = 2.0  # seconds that an interrupted target gets to clean up
 
@@ -138,7 +138,7 @@ def run_session(
             told = replace(job, parent=os.getpid())
             (folder / files.JOB).write_text(codec.dumps(told), encoding="ascii")
             status.create(folder / files.STATUS)
-        with _blaming("the target's process cannot be started"):
+        with _blaming("the process of the script cannot be started"):
             process = _started(folder, silent or printed is not None, out, err)
         deadline = start + timeout if timeout > 0 else None
         stopped, last = _wait(process, deadline, folder, watch, not silent)
@@ -217,14 +217,17 @@ def _blaming(message: str, help: str = "") -> Iterator[None]:
 def private_folder() -> Iterator[Path]:
     """A temporary folder that only the user can read."""
     with ExitStack() as stack:
-        with _blaming("no temporary folder can be made", _TEMPORARY):
+        with _blaming("adtool cannot create a temporary folder", _TEMPORARY):
             folder = stack.enter_context(temporary.folder())
         try:
             trusted_folder(str(folder))
         except Untrusted as error:  # it holds what is run, and what came of it
             raise ToolError(
                 f"the temporary folder is not safe from other users: `{error.path}` {error.why}",
-                "set TMPDIR to a folder that others cannot write to, or make that one sticky",
+                (
+                    "set TMPDIR to a folder that other users cannot write to, or set the sticky "
+                    "bit of this folder"
+                ),
                 "environment",
             ) from None
         yield folder

@@ -60,7 +60,7 @@ def codes(option: str, given: Iterable[str]) -> tuple[str, ...]:
         code = known.get(word.upper())
         if code is None:
             raise ToolError(
-                f"{option}: no finding has the code {word!r}", "the codes are "
+                f"{option}: unknown code {word!r}", "the codes are "
                 + ", ".join(dict.fromkeys(known.values())) + "; `adtool explain` lists them",
             )  # fmt: skip
         out.append(code)
@@ -133,15 +133,15 @@ def _unused(
     whole = session.failure is None and not session.options.partial and not session.part
     for c in comments:
         if not c.codes:
-            yield _note(c, "this comment names no code, and suppresses nothing",
-                        "name what it is for, as in `# adtool: ignore[G001]`")  # fmt: skip
+            yield _note(c, "this comment names no code, so it suppresses nothing",
+                        "name a code, like `# adtool: ignore[G001]`")  # fmt: skip
         for code in c.codes:
             if code not in known:
                 yield _note(c, f"no finding has the code {code!r}",
                             "`adtool explain` lists the codes")  # fmt: skip
             elif whole and (c, code) not in used:
-                yield _note(c, f"nothing is found here that `ignore[{code}]` is for",
-                            "remove it, or put it on the line that the finding names",
+                yield _note(c, f"`ignore[{code}]` suppresses nothing here",
+                            "remove the comment, or move it to the line of the finding",
                             removed(c))  # fmt: skip
 
 

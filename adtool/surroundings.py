@@ -129,8 +129,8 @@ class Surroundings:
             _BUILTINS.update(self._builtins)
             return Outcome(
                 "target",
-                "the script changes Python's builtins while its tapes are checked",
-                "let its threads come to an end first",
+                "the script changed the builtins of Python during the check of its tapes",
+                "let its threads end first",
             )
         changed = self._changed()
         if not changed:
@@ -138,8 +138,8 @@ class Surroundings:
         some = ", ".join(f"`{name}`" for name in changed[:3]) + ", ..." * (len(changed) > 3)
         return Outcome(
             "target",
-            f"the script has put something else in the place of {some}, which the checks use",
-            "let it put back what it found: with unittest.mock.patch(...): does so",
+            f"the script replaced {some}, which the checks use",
+            "let the script restore the original, for instance with unittest.mock.patch(...)",
         )
 
     def _changed(self) -> list[str]:

@@ -112,7 +112,7 @@ def _load_module(name: str) -> tuple[types.CodeType, dict[str, Any]]:
         except TargetError:
             raise TargetError(
                 f"`{name}` is a package without a `__main__` module",
-                f"name one of its modules, as in `adtool check -m {name}.module`",
+                f"name one of its modules, like `adtool check -m {name}.module`",
             ) from None
     get_source = getattr(spec.loader, "get_source", None)
     path = spec.origin
@@ -147,8 +147,10 @@ def _find(name: str) -> importlib.machinery.ModuleSpec:
     except (ValueError, TypeError):
         spec = None
     if spec is None:
-        where = "modules are searched as by `python -m`: from the current directory, then sys.path"
-        whole = f"a module is named without its ending: -m {name.removesuffix('.py')}"
+        where = (
+            "adtool searches modules like `python -m`: in the current directory, then in sys.path"
+        )
+        whole = f"write the name of a module without .py: -m {name.removesuffix('.py')}"
         help = whole if name.endswith(".py") else where
         raise TargetError(f"no module named `{name}`", help)
     return spec
@@ -183,5 +185,5 @@ def _require_encoding(text: bytes, path: str) -> None:
         column = error.start - (before.rfind(b"\n") + 1) + 1
         words = f"it is not {encoding.upper()}: the byte 0x{text[error.start]:02x}"
         if encoding.startswith("utf-8"):
-            words = f"it is not UTF-8 (byte 0x{text[error.start]:02x}), and declares no encoding"
+            words = f"it is not UTF-8 (byte 0x{text[error.start]:02x}) and declares no encoding"
         raise SyntaxError(words, (path, line, column, None)) from None

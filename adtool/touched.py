@@ -26,19 +26,22 @@ def touched(
     changes = changes_since(revision, folder)
     if _settings_changed(changes, folder):
         return tuple(targets), (
-            f"all are checked: [tool.adtool] of {configuration.NAME} has changed since {revision}",
+            (
+                f"all scripts are checked: [tool.adtool] of {configuration.NAME} changed since "
+                f"{revision}"
+            ),
         )
     imports = _imports(changes, folder)
     out: list[Target] = []
     outside: list[str] = []
     for target in targets:
         if target.script is not None and not changes.inside(target.script):
-            outside.append(f"`{target.name}` is not in the repository: it is checked in any case")
+            outside.append(f"`{target.name}` is not in the repository, so it is always checked")
             out.append(target)
         elif _is_touched(target, imports, changes):
             out.append(target)
     if not out:
-        return (), (f"no script is touched by the changes since {revision}",)
+        return (), (f"the changes since {revision} touch no script",)
     count = len(out)
     words = ("script" if len(targets) == 1 else "scripts") + (" is" if count == 1 else " are")
     first = f"{count} of {len(targets)} {words} touched by the changes since {revision}"

@@ -74,7 +74,7 @@ def require_whole(traces: Traces) -> None:
             _within(f"kernel {k.name!r}", (*k.reads, *k.writes), 0, len(k.parameters))
             _within(f"kernel {k.name!r}", [k.line], 0)
         if len(t.operations) != len(x.operations):
-            raise codec.CodecError(f"{tape}: not every operation has its trace")
+            raise codec.CodecError(f"{tape}: some operations have no trace")
         for o, traced in zip(x.operations, t.operations, strict=True):
             place = f"{tape}, operation {o.index}"
             _within(place, [o.index, *o.dim], 0)

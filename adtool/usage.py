@@ -32,7 +32,7 @@ def words(error: Any) -> tuple[str, str]:
     name = getattr(getattr(error, "param", None), "name", None)
     source = ctx.get_parameter_source(name) if name else None
     if getattr(source, "name", "") == "DEFAULT_MAP":
-        return text, "the value stands in [tool.adtool] of pyproject.toml"
+        return text, "the value is in [tool.adtool] of pyproject.toml"
     return text, f"`{ctx.command_path} --help` lists the options"
 
 

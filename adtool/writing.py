@@ -23,7 +23,7 @@ _SOURCES = (".py", ".pyi", ".pyw")
 def spare_sources(path: Path) -> None:
     """Raises ToolError where a report would take the place of a Python file."""
     if path.suffix in _SOURCES and path.exists():
-        raise ToolError(f"`{path}` cannot be written: it is a Python file that is there",
+        raise ToolError(f"`{path}` cannot be written: it is an existing Python file",
                         "name another file")  # fmt: skip
 
 
@@ -39,8 +39,8 @@ def spare_others(path: Path) -> None:
         raise unreadable(path, error) from None
     if not ours:
         raise ToolError(
-            f"`{path}` is there, and no report of adtool: settings replace no other file",
-            "name another file in the settings, remove this one, or name it by --out",
+            f"`{path}` exists and is not a report of adtool: settings may not replace other files",
+            "name another file in the settings, delete this one, or name it with --out",
         )
 
 
@@ -48,7 +48,7 @@ def unwritable(path: Path | str, error: OSError | str) -> ToolError:
     """The error that says so. Of a system's error only the words: it may name a partial file."""
     why = error if isinstance(error, str) else error.strerror or type(error).__name__
     if isinstance(error, OSError) and error.errno == errno.ENXIO:
-        why = "no program reads it"
+        why = "no program reads the pipe"
     return ToolError(f"`{path}` cannot be written: {why}", "", "environment")
 
 
@@ -74,17 +74,17 @@ def require_place(
     if kinds and kind not in kinds:
         *most, last = (f".{k}" for k in kinds)
         raise ToolError(
-            f"`{path}` cannot be written: its name does not end as that of a file of this kind",
+            f"`{path}` cannot be written: its name has the wrong ending",
             f"name a {', '.join(most)} or {last} file" if most else f"name a {last} file",
         )
     spare_sources(path)
     if os.path.isdir(path):
         raise unwritable(path, "it is a folder")
     if not os.path.isdir(path.parent):
-        raise unwritable(path, f"there is no folder `{path.parent}`")
+        raise unwritable(path, f"the folder `{path.parent}` does not exist")
     for name in packages:
         if find_spec(name) is None:
-            raise ToolError(f"`{path}` cannot be written: that needs the package {name}",
+            raise ToolError(f"`{path}` cannot be written: it needs the package {name}",
                             f"install it: pip install {name}", "environment")  # fmt: skip
     _try(path)
     return kind
@@ -97,7 +97,7 @@ def _try(path: Path) -> None:
             os.lstat(path)  # a name that is too long
         if os.path.exists(path) and not os.path.isfile(path):
             if not os.access(path, os.W_OK):
-                raise unwritable(path, "it may not be written to")
+                raise unwritable(path, "it is not writable")
             return
         descriptor, name = temporary.file(path.parent.absolute(), ".adtool-try-")
     except OSError as error:

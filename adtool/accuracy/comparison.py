@@ -79,7 +79,7 @@ def compared(
         for e in group:
             # Where both arrays have gradients still, the kernel does something else with them.
             if rank(e.verdict) < rank("skipped") and not {e.input, e.output} <= names:
-                worse.append(Worse(e, None, "it was checked, and is not any more"))
+                worse.append(Worse(e, None, "it was checked earlier and is not checked now"))
             else:
                 gone.append(e)
     return Comparison(tuple(worse), tuple(better), new, tuple(gone))
@@ -158,21 +158,21 @@ def told(comparison: Comparison, expected: Expected, lost: Sequence[Known]) -> I
     where = f"`{expected.script}`"
     if comparison.better:
         said = [f"{_of(now)} {_change(now, old)}" for old, now in comparison.better]
-        yield (f"baseline: more accurate than before: {_some(said)}; "
-               "`adtool baseline write` keeps that")  # fmt: skip
+        yield (f"baseline: more accurate than before: {_some(said)}; `adtool "
+               "baseline write` stores that")  # fmt: skip
     if comparison.new:
         names = dict.fromkeys(_of(e) for e in comparison.new)
         if expected.entries:
-            yield f"baseline: not in it yet: {_some(list(names))}{_ADDED}"
+            yield f"baseline: not yet in the file: {_some(list(names))}{_ADDED}"
         else:
             found = counted(len(comparison.new), "entry")
-            yield f"baseline: it has nothing of {where} yet: {found}{_ADDED}"
+            yield f"baseline: no entries for {where} yet: {found}{_ADDED}"
     if comparison.gone:
         names = dict.fromkeys(_of(e) for e in comparison.gone)
-        yield f"baseline: expired, as it is not there any more: {_some(list(names))}{_DROPPED}"
+        yield f"baseline: expired, no longer recorded: {_some(list(names))}{_DROPPED}"
     if lost:
         names = dict.fromkeys(f"{k.code} of `{k.kernel}`" if k.kernel else k.code for k in lost)
-        yield f"baseline: expired, as it is not found any more: {_some(list(names))}{_DROPPED}"
+        yield f"baseline: expired, no longer found: {_some(list(names))}{_DROPPED}"
 
 
 def _of(e: Entry) -> str:
@@ -197,7 +197,7 @@ def _worse(now: Entry, old: Entry, expected: Expected) -> str:
         # A wrong gradient is said by its own finding, unless that may be one that is known.
         if rank(now.verdict) == rank("fail") and not expected.known:
             return ""
-        return f"its verdict was {old.verdict}, and is {now.verdict}"
+        return f"its verdict was {old.verdict} and is now {now.verdict}"
     said = []
     for what, value, before, floor in (
         ("error", now.error, old.error, now.floor),

@@ -92,8 +92,8 @@ def compare_report(report: Report, expected: Expected) -> tuple[Report, Comparis
     if hidden:
         code = max(code, Exit.FINDINGS)
         notes += (
-            f"baseline: the gradients of {', '.join(hidden)} are wrong, which another finding hid "
-            "when the report was written: compare the script itself",
+            f"baseline: the gradients of {', '.join(hidden)} are wrong, but another finding hid "
+            "them when the report was written: compare the script instead",
         )
     return replace(
         report, findings=findings, ok=code == 0, exit_code=int(code),

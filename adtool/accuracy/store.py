@@ -26,7 +26,7 @@ _HEAD = {"format": "adtool-baseline", "version": VERSION}
 _BYTES = 64 << 20
 _LINE = 1 << 20
 _WRITE = "write it: adtool baseline write SCRIPT..."
-_ANEW = "mend the line, or remove the file and write it anew: adtool baseline write SCRIPT..."
+_ANEW = "fix the line, or delete the file and write it again: adtool baseline write SCRIPT..."
 _MARKS = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
 _SEVERITIES = get_args(Severity)
 _VERDICTS = get_args(Verdict)
@@ -60,9 +60,9 @@ def read(path: Path) -> Baseline:
                 elif found is not None:
                     known[found.key] = found
             if file.tell() == 0:
-                raise ToolError(f"`{path}` is empty, and no baseline", _ANEW)
+                raise ToolError(f"`{path}` is empty and not a baseline", _ANEW)
     except FileNotFoundError:
-        raise ToolError(f"there is no baseline `{path}`", _WRITE) from None
+        raise ToolError(f"the baseline `{path}` does not exist", _WRITE) from None
     except OSError as error:
         raise unreadable(path, error) from None
     return Baseline(_sorted(entries.values()), _sorted(known.values()))
@@ -143,17 +143,17 @@ def _lines(file: Any) -> Iterator[bytes]:
 
 def _object(line: bytes) -> dict[str, Any]:
     if line.startswith(_MARKS):
-        raise _Bad("a conflict of a merge is left")
+        raise _Bad("an unresolved merge conflict")
     if len(line) > _LINE:
-        raise _Bad("it is too long")
+        raise _Bad("the line is too long")
     try:
         data = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError:
-        raise _Bad("it is no text in UTF-8") from None
+        raise _Bad("it is not UTF-8 text") from None
     except (ValueError, RecursionError):
-        raise _Bad("it is no JSON") from None
+        raise _Bad("it is not JSON") from None
     if not isinstance(data, dict):
-        raise _Bad("it is no object")
+        raise _Bad("it is not an object")
     return data
 
 
@@ -163,10 +163,10 @@ def _check_head(line: bytes) -> None:
     except _Bad:
         data = {}
     if data.get("format") != _HEAD["format"]:
-        raise _Bad("this is no baseline of adtool")
+        raise _Bad("this is not a baseline of adtool")
     if data.get("version") != VERSION or isinstance(data["version"], bool):
         shown = repr(data.get("version"))[:20]
-        raise _Bad(f"version {shown} is not known, this tool reads {VERSION}")
+        raise _Bad(f"version {shown} is unknown: this adtool reads version {VERSION}")
 
 
 def _read(line: bytes, first: bool) -> Entry | Known | None:
@@ -185,19 +185,19 @@ def _read(line: bytes, first: bool) -> Entry | Known | None:
     for name in sorted(wanted - data.keys()):
         raise _Bad(f"`{name}` is missing")
     for name in sorted(data.keys() - wanted):
-        raise _Bad(f"`{name[:40]}` is not known")
+        raise _Bad(f"`{name[:40]}` is unknown")
     for name in sorted(wanted - {"error", "rounding"}):
         if not isinstance(data[name], str):
-            raise _Bad(f"`{name}` is no text")
+            raise _Bad(f"`{name}` is not a string")
     text = {k: sys.intern(v) for k, v in data.items() if isinstance(v, str)}
     if wanted is _FINDING:
         if text["severity"] not in _SEVERITIES:
-            raise _Bad(f"the severity is none of {', '.join(_SEVERITIES)}")
+            raise _Bad(f"the severity is not one of {', '.join(_SEVERITIES)}")
         return Known(text["script"], text["finding"], text["fingerprint"], text["severity"],  # type: ignore[arg-type]
                      text["kernel"], text["file"])  # fmt: skip
     verdict: Any = text["verdict"]
     if verdict not in _VERDICTS:
-        raise _Bad(f"the verdict is none of {', '.join(_VERDICTS)}")
+        raise _Bad(f"the verdict is not one of {', '.join(_VERDICTS)}")
     error, rounding = (_value(name, data[name]) for name in ("error", "rounding"))
     if wanted is _TAPE:
         return Entry(text["script"], text["tape"], "", "", verdict, error, rounding, True)
@@ -216,7 +216,10 @@ def _value(name: str, data: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         value = -1.0
     if isinstance(data, bool) or not (math.isfinite(value) and value >= 0.0):
-        raise _Bad(f'`{name}` is no error: a number from 0 on, "<1e-7", "nan", "inf" or null')
+        raise _Bad(
+            f'`{name}` is not an error: expected a number of at least 0, "<1e-7", "nan", "inf" '
+            "or null"
+        )
     return 0.0 if below else value
 
 

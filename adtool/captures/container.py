@@ -63,7 +63,7 @@ class DamagedCapture(ToolError):
     """A file is no capture, or not one that can be used."""
 
     def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"`{path}` cannot be used: {why}", "make it anew: adtool capture SCRIPT")
+        super().__init__(f"`{path}` cannot be used: {why}", "write it again: adtool capture SCRIPT")
         self.why = why
 
 
@@ -137,7 +137,10 @@ class CaptureReader:
         try:
             self._file = open(path, "rb", opener=opener)  # noqa: SIM115
         except FileNotFoundError:
-            raise ToolError(f"no capture `{path}`", f"the current directory is {places.folder()}"
+            raise ToolError((
+                f"the capture `{path}` does not "
+                "exist"
+            ), f"the current directory is {places.folder()}"
                             ) from None  # fmt: skip
         except OSError as error:
             raise unreadable(path, error) from None
@@ -147,10 +150,10 @@ class CaptureReader:
             self._members = self._listed()
             version = self._read(MAGIC, 32).strip()
             if not re.fullmatch(rb"[0-9]{1,6}", version):
-                raise self.damaged("it does not say its version")
+                raise self.damaged("it has no version")
             if int(version) != FORMAT:
                 text = version.decode("ascii")
-                raise self.damaged(f"it has version {text}, this adtool reads {FORMAT}")
+                raise self.damaged(f"it has version {text}: this adtool reads version {FORMAT}")
         except BaseException:
             self.close()
             raise
@@ -186,7 +189,7 @@ class CaptureReader:
     def source(self, name: str) -> str:
         """The text of a source file. All of them together have a largest size."""
         if _SOURCE.fullmatch(name) is None:
-            raise self.damaged(f"{name[:40]!r} is no source")
+            raise self.damaged(f"{name[:40]!r} is not a source")
         found = self._text(name, min(_SOURCE_BYTES, self._sources_left))
         self._sources_left -= len(found)
         return found
@@ -195,7 +198,7 @@ class CaptureReader:
         try:
             return self._read(name, limit).decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
-            raise self.damaged(f"its {name} is no text") from None
+            raise self.damaged(f"its {name} is not text") from None
 
     # ---- arrays
 
@@ -211,7 +214,7 @@ class CaptureReader:
         if info is None:
             raise ArchiveError(f"it has no {_member(digest[:64])!r}")
         if size is not None and not 0 <= info.file_size - size <= 1024:
-            raise ArchiveError(f"its {name} is of another shape")
+            raise ArchiveError(f"its {name} has another shape")
         try:
             data = self._read(name, info.file_size)
         except DamagedCapture as error:
@@ -230,13 +233,13 @@ class CaptureReader:
             raise self.damaged(
                 f"it is larger than {_FILE_BYTES >> 30} GiB"
                 if large
-                else "it is no file that adtool has written"
+                else "adtool did not write this file"
             ) from None
         return os.fstat(self._file.fileno()).st_size
 
     def _listed(self) -> dict[str, zipfile.ZipInfo]:
         if self._file.read(len(_MEMBER)) != _MEMBER:  # before all of a large file is read
-            raise self.damaged("it is no capture")
+            raise self.damaged("it is not a capture")
         if _entries(self._file, self._size) > max(_MEMBERS, self._size // _PER_MEMBER):
             raise self.damaged("it has too many members")
         try:
@@ -244,7 +247,7 @@ class CaptureReader:
             infos = self._zip.infolist()
         except (zipfile.BadZipFile, OSError, ValueError, EOFError, struct.error,
                 NotImplementedError, OverflowError, UnicodeDecodeError) as error:  # fmt: skip
-            raise self.damaged(f"it is no capture ({_words(error)})") from None
+            raise self.damaged(f"it is not a capture ({_words(error)})") from None
         members: dict[str, zipfile.ZipInfo] = {}
         for info in infos:
             name = info.filename
@@ -256,9 +259,9 @@ class CaptureReader:
             if info.flag_bits & 1 or info.compress_type not in (
                 zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED,
             ):  # fmt: skip
-                raise self.damaged(f"its {name} is packed in a way that captures are not")
+                raise self.damaged(f"its {name} is compressed by a method that captures do not use")
         if MAGIC not in members:
-            raise self.damaged("it is no capture")
+            raise self.damaged("it is not a capture")
         return members
 
     def _read(self, name: str, limit: int) -> bytes:
@@ -266,7 +269,9 @@ class CaptureReader:
         if info is None:
             raise self.damaged(f"it has no {name}")
         if info.file_size > limit:
-            raise self.damaged(f"its {name} is larger than {limit >> 20} MiB, or than it can be")
+            raise self.damaged(
+                f"its {name} is larger than {limit >> 20} MiB, or larger than it can be"
+            )
         try:
             with self._zip.open(info) as member:
                 data = member.read(info.file_size + 1)
@@ -313,13 +318,15 @@ def packed(values: np.ndarray[Any, Any]) -> tuple[str, bytes]:
 def expected(digest: str, data: bytes, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """The array in a `.npy` file, as the type that it was written from: see `packed`.
 
-    Raises ArchiveError where it is of another shape or type, or is none.
+    Raises ArchiveError where it has another shape or type, or is none.
     """
     found = unpacked(data)
     if found is not None and dtype.kind == "V" and found.dtype == "u2":
         found = found.view(dtype)
     if found is None or found.shape != tuple(shape) or found.dtype != dtype:
-        raise ArchiveError(f"its {_member(digest)} is not of the shape {shape}, {dtype}")
+        raise ArchiveError(
+            f"its {_member(digest)} does not have the shape {shape} and the type {dtype}"
+        )
     return found
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from engine import Fault
 
 _ORDER = {"error": 0, "warning": 1, "note": 2}
-_TRUST = "; launches that run C++ code are looked at with --trust"
+_TRUST = "; --trust also checks launches that run C++ code"
 
 
 def reduced(run: Run, job: Job, page: StatusWriter) -> Outcome:
@@ -55,19 +55,22 @@ def reduced(run: Run, job: Job, page: StatusWriter) -> Outcome:
     if wanted is None:
         of = "" if job.reduce.kernel == "*" else f" of `{job.reduce.kernel}`"
         return Outcome(
-            "target", f"nothing to reduce: its check gives no {job.reduce.code or 'finding'}{of}",
-            "name a finding that it has, with --code and --kernel",
+            "target", (
+                "nothing to reduce: the check of the capture gives no "
+                f"{job.reduce.code or 'finding'}{of}"
+            ),
+            "name an existing finding with --code and --kernel",
         )  # fmt: skip
     trusted = job.options.trust or "--trust" not in wanted.help
     if (wanted.severity == "note" or not trusted) and not job.reduce.code:
         return Outcome(
-            "target", f"nothing to reduce: its check gives no more than {wanted.code}",
+            "target", f"nothing to reduce: the check of the capture only gives {wanted.code}",
             "name the note to keep, with --code" + _TRUST * (not job.options.trust),
         )  # fmt: skip
     if not any(_same(f, wanted) for f in search.findings(first)):
         return Outcome(
-            "target", f"{wanted.code} cannot be reduced: it was seen while the program ran, and "
-            "the check of the capture alone does not show it",
+            "target", f"{wanted.code} cannot be reduced: adtool found it while the program ran, "
+                      "and a check of the capture does not show it",
             "name another finding with --code, or reduce the program",
         )  # fmt: skip
     search.wanted = wanted

@@ -107,7 +107,7 @@ class Run:
         if self._archive is not None:
             return self._archive
         if not self.reader.has(container.TAPES):
-            why = self.head.why or "only what a picture needs was kept"
+            why = self.head.why or "the file has only the data for pictures"
             raise self.reader.damaged(f"it holds no tapes ({why})")
         found: Archive = self._loaded(container.TAPES, Archive)
         texts.bar(found.files)
@@ -148,7 +148,7 @@ class Run:
     def tell_sources(self) -> None:
         """Has `linecache` know the program's files, for snippets in messages."""
         if len({s.member for s in self.head.sources}) != len(self.head.sources):
-            raise self.reader.damaged("two of its files have one text")
+            raise self.reader.damaged("two of its files have the same text")
         for s in self.head.sources:
             texts.tell(s.name, self.reader.source(s.member))
 

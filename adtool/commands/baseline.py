@@ -36,7 +36,7 @@ _Adopt = Annotated[
     bool,
     typer.Option(
         "--adopt", rich_help_panel=opt.OUTPUT,
-        help="With compare: add to the file what is new, and drop what is not there any more.",
+        help="With compare: add new entries to the file, and remove those that no longer exist.",
     ),
 ]  # fmt: skip
 
@@ -67,7 +67,7 @@ def baseline(
         list[str] | None,
         typer.Argument(
             metavar="SCRIPT [ARGS...]",
-            help="What to check, as for `adtool check`; with compare, a report.json, too.",
+            help="The scripts to check, as for `adtool check`; compare also takes a report.json.",
         ),
     ] = None,
     adopt: _Adopt = False,
@@ -82,12 +82,14 @@ def baseline(
     """  # fmt: skip
     action = ctx.meta.get("adtool.action")
     if action not in ACTIONS:
-        what = "no action is named" if action is None else f"`{action}` is no action"
+        what = "the action is missing" if action is None else f"`{action}` is not an action"
         raise ToolError(
             what, "adtool baseline write SCRIPT..., or adtool baseline compare SCRIPT..."
         )
     if adopt and action != "compare":
-        raise ToolError("--adopt is for `baseline compare`", "`baseline write` takes all as it is")
+        raise ToolError(
+            "--adopt works only with `baseline compare`", "`baseline write` stores all entries"
+        )
     from adtool.accuracy import store
     from adtool.commands.check_output import Style, outputs_of
 
@@ -105,8 +107,8 @@ def baseline(
         raise typer.Exit(_compare_reports(words, path, given["factor"], style, adopt))
     if words and words[0].lower().endswith(".json"):
         raise ToolError(
-            f"`{words[0]}` is no script: a baseline is written from what is run",
-            "adtool baseline write SCRIPT...; `compare` takes reports, too",
+            f"`{words[0]}` is not a script: `baseline write` runs a script",
+            "adtool baseline write SCRIPT...; only `compare` takes reports",
         )
     from adtool.commands.targets import targets_of
 
@@ -189,7 +191,7 @@ def _write(path: Path, old: Baseline, changes: Sequence[Any], style: Style) -> N
     if style.quiet or style.data_on_stdout:
         return
     if not changes:
-        say(f"nothing is written to {path}: nothing could be checked")
+        say(f"nothing was written to {path}: nothing could be checked")
         return
     lines, before = ({line for line in store.text_of(b).splitlines() if line} for b in (new, old))
     say(
@@ -210,9 +212,7 @@ def _compare_reports(
     from adtool.page.sources import reports_in
 
     if len(words) > 1:
-        raise ToolError(
-            f"`{words[1]}` after `{words[0]}`", "a file that is read takes no arguments"
-        )
+        raise ToolError(f"`{words[1]}` after `{words[0]}`", "a report takes no arguments")
     old = store.read(path)
     given = reports_in(Path(words[0]))
     output = CheckOutput(style, len(given))

@@ -36,7 +36,7 @@ def capture(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="The file, as run.adt (default: named like the script).",
+            help="The file to write, like run.adt (default: the name of the script).",
             rich_help_panel=opt.OUTPUT,
         ),
     ] = None,
@@ -44,7 +44,7 @@ def capture(
         bool,
         typer.Option(
             "--check",
-            help="Check gradients, too, and keep the report with the rest.",
+            help="Also check gradients, and store the report in the capture.",
             rich_help_panel=opt.KEPT,
         ),
     ] = False,
@@ -54,7 +54,7 @@ def capture(
             "--kernel",
             metavar="PATTERN",
             rich_help_panel=opt.KEPT,
-            help="Keep only what kernels of this name read; may be repeated.",
+            help="Store only the arrays that kernels of this name read; may be repeated.",
         ),
     ] = None,
     alias: opt.Alias = None,
@@ -107,12 +107,12 @@ def require_capture(path: Path) -> None:
     """Raises ToolError where it is plain that a capture cannot be written there."""
     if path.suffix in (".py", ".pyi", ".pyw"):
         raise ToolError(
-            f"`{path}` cannot be written: a capture would be taken for a Python file",
-            "name it as in run.adt",
+            f"`{path}` cannot be written: a capture must not have the name of a Python file",
+            "name it like run.adt",
         )
     require_place(path)
     if path.exists() and not path.is_file():
-        raise ToolError(f"`{path}` cannot be written: it is no file that can be replaced",
+        raise ToolError(f"`{path}` cannot be written: adtool cannot replace this file",
                         "name another one")  # fmt: skip
 
 

@@ -28,7 +28,10 @@ def check(
         typer.Option(
             "--each",
             rich_help_panel=opt.RUN,
-            help="All words are scripts, folders or patterns; arguments for all follow after `--`.",
+            help=(
+                "Treat all words as scripts, folders or patterns; write arguments for all of "
+                "them after `--`."
+            ),
         ),
     ] = False,
     jobs: opt.Jobs = None,
@@ -98,7 +101,7 @@ def check(
             metavar="N",
             callback=opt.launches,
             rich_help_panel=opt.CHOICE,
-            help="Check only the launch of this number, of every tape, or of one: TAPE:N; "
+            help="Check only the launch of this number, of every tape, or of one tape: TAPE:N; "
             "may be repeated.",
         ),
     ] = None,
@@ -107,7 +110,7 @@ def check(
         typer.Option(
             "--end-to-end/--no-end-to-end",
             rich_help_panel=opt.CHOICE,
-            help="Check each tape as a whole, too.",
+            help="Also check each tape as a whole.",
         ),
     ] = True,
     order: Annotated[
@@ -117,15 +120,15 @@ def check(
             min=1,
             max=2,
             rich_help_panel=opt.CHOICE,
-            help="2: check the derivatives of gradients of launches, too.",
+            help="2: also check the derivatives of the gradients of launches.",
         ),
     ] = 1,
     overwrites: Annotated[
         Overwrites | None,
         typer.Option(
             metavar="MODE",
-            help="What the backward pass reads where the tape overwrote it, unless the script "
-            "says: restore, present (as Warp), warn or error.",
+            help="What the backward pass reads if the tape overwrote an array, unless the script "
+            "sets it: restore, present (as Warp), warn or error.",
             rich_help_panel=opt.RUN,
         ),
     ] = None,
@@ -134,8 +137,8 @@ def check(
         typer.Option(
             "--rerun/--no-rerun",
             rich_help_panel=opt.CHOICE,
-            help="Run the script again with inputs moved, where values go through the host or "
-            "Tape.record_func is used (default: if it takes less than 5 s).",
+            help="Run the script again with moved inputs, if values go through the host or "
+            "Tape.record_func is used (default: if the script takes less than 5 s).",
         ),
     ] = None,
     as_run: Annotated[
@@ -143,15 +146,16 @@ def check(
         typer.Option(
             "--as-run/--no-as-run",
             rich_help_panel=opt.CHOICE,
-            help="Run the script again unwatched, and compare what its backward passes give "
-            "(default: if it takes less than 5 s and has launches that compiled code takes over).",
+            help="Run the script again unwatched, and compare the results of its backward passes "
+            "(default: if it takes less than 5 s and compiled code takes over some "
+            "launches).",
         ),
     ] = None,
     max_inputs: Annotated[
         int,
         typer.Option(
             metavar="N",
-            help="Input scalars compared for each array; -1: all.",
+            help="Number of input scalars to compare for each array; -1: all.",
             rich_help_panel=opt.CHOICE,
         ),
     ] = -1,
@@ -159,7 +163,7 @@ def check(
         int,
         typer.Option(
             metavar="N",
-            help="Output scalars compared for each array; -1: all.",
+            help="Number of output scalars to compare for each array; -1: all.",
             rich_help_panel=opt.CHOICE,
         ),
     ] = -1,
@@ -167,7 +171,7 @@ def check(
         bool,
         typer.Option(
             "--taylor",
-            help="Add the remainder test: rates of convergence, by step.",
+            help="Add the Taylor remainder test: rates of convergence by step.",
             rich_help_panel=opt.CHOICE,
         ),
     ] = False,
@@ -175,7 +179,7 @@ def check(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="With --taylor: a log-log plot of the remainders (png, svg, pdf).",
+            help="With --taylor: write a log-log plot of the remainders (png, svg, pdf).",
             rich_help_panel=opt.OUTPUT,
         ),
     ] = None,
@@ -189,7 +193,7 @@ def check(
         bool,
         typer.Option(
             "--bounds/--no-bounds",
-            help="Look for accesses outside of arrays and for races of threads.",
+            help="Look for accesses outside of arrays and for data races.",
             rich_help_panel=opt.CHOICE,
         ),
     ] = True,
@@ -198,8 +202,8 @@ def check(
         typer.Option(
             metavar="|".join(f.value for f in CheckFormat),
             rich_help_panel=opt.OUTPUT,
-            help="What goes to standard output. With any but text, what the script prints goes "
-            "to standard error.",
+            help="The format on standard output. In all formats except text, the output of the "
+            "script goes to standard error.",
         ),
     ] = CheckFormat.text,
     gate: opt.GateOption = None,
@@ -209,7 +213,7 @@ def check(
         list[str] | None,
         typer.Option(
             metavar="CODE",
-            help="Only these findings count; others are suppressed. May be repeated.",
+            help="Count only these findings and suppress others; may be repeated.",
             rich_help_panel=opt.OUTPUT,
         ),
     ] = None,
@@ -217,14 +221,16 @@ def check(
         list[str] | None,
         typer.Option(
             metavar="CODE",
-            help="Suppress these findings: they are counted, and fail nothing. May be repeated.",
+            help="Suppress these findings: they are counted but fail nothing; may be repeated.",
             rich_help_panel=opt.OUTPUT,
         ),
     ] = None,
     exit_zero: Annotated[
         bool,
         typer.Option(
-            "--exit-zero", help="Exit code 0 whatever is found.", rich_help_panel=opt.OUTPUT
+            "--exit-zero",
+            help="Exit with 0 even if there are findings.",
+            rich_help_panel=opt.OUTPUT,
         ),
     ] = False,
     out: Annotated[
@@ -233,8 +239,9 @@ def check(
             "--out",
             "--output",
             metavar="[FORMAT=]FILE",
-            help="Write a report in this format to a file, too; may be repeated. Without FORMAT "
-            "it is that of --format, and standard output is left to the script.",
+            help="Also write a report in this format to a file; may be repeated. Without FORMAT: "
+            "write the report in the format of --format, and leave standard output to the "
+            "script.",
             rich_help_panel=opt.OUTPUT,
         ),
     ] = None,
@@ -251,14 +258,14 @@ def check(
         typer.Option(
             "--verbose",
             "-v",
-            help="One row for every pair of every launch, and all findings whole.",
+            help="Show one row for every pair of every launch, and all findings in full.",
             rich_help_panel=opt.OUTPUT,
         ),
     ] = False,
     quiet: Annotated[
         bool,
         typer.Option(
-            "-q", "--quiet", help="Only findings and the verdict.", rich_help_panel=opt.OUTPUT
+            "-q", "--quiet", help="Show only findings and the verdict.", rich_help_panel=opt.OUTPUT
         ),
     ] = False,
     durations: Annotated[
@@ -294,7 +301,7 @@ def check(
     if plot is not None:
         require_place(Path(plot), PLOTS, PLOTTING)
         if not taylor:
-            raise ToolError("--plot draws what --taylor finds", "add --taylor")
+            raise ToolError("--plot needs --taylor", "add --taylor")
         if len(targets) > 1:
             raise ToolError("--plot makes one picture", "name one script")
     files, stdout = outputs_of(out or (), format.value, opt.in_settings(ctx, "out"))

@@ -40,13 +40,13 @@ class Fixing:
         for task in tasks:
             if task.job.target.capture:
                 raise ToolError(
-                    f"`{task.name}` is a capture: there is nothing in it to fix",
-                    "check the script that it was made of",
+                    f"`{task.name}` is a capture: it has no code to fix",
+                    "check the script that made the capture",
                 )
             if task.job.target.text is not None:
                 raise ToolError(
                     "a script from standard input has no file to change",
-                    "save it in a file, and name that",
+                    "save it in a file, and name the file",
                 )
         if self.write:
             found = search(tasks, _silently(runs, tasks), self.unsafe)
@@ -67,9 +67,9 @@ class Fixing:
 def fixing(write: bool, show: bool, unsafe: bool) -> Fixing | None:
     """What the options ask for; None for a check as ever. Raises ToolError."""
     if write and show:
-        raise ToolError("--fix writes what --diff only shows", "name one of them")
+        raise ToolError("--fix and --diff exclude each other", "name one of them")
     if unsafe and not (write or show):
-        raise ToolError("--unsafe-fixes says which fixes --fix and --diff make", "add one of them")
+        raise ToolError("--unsafe-fixes needs --fix or --diff", "add one of them")
     return Fixing(write, unsafe) if write or show else None
 
 

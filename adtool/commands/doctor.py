@@ -15,7 +15,9 @@ def doctor(
     ctx: typer.Context,
     format: Annotated[
         Format,
-        typer.Option(metavar="text|json", rich_help_panel=opt.OUTPUT, help="How it is written."),
+        typer.Option(
+            metavar="text|json", rich_help_panel=opt.OUTPUT, help="The format of the output."
+        ),
     ] = Format.text,
     no_color: opt.NoColor = False,
 ) -> None:

@@ -15,8 +15,8 @@ def explain(
         str,
         typer.Argument(
             metavar="[CODE]",
-            help="The code of a finding, as G001, or of an error, as E402; without it, all codes "
-            "are listed.",
+            help="The code of a finding, like G001, or of an error, like E402. Without it: list "
+            "all codes.",
         ),
     ] = "",
 ) -> None:
@@ -45,4 +45,4 @@ def explain(
     near = difflib.get_close_matches(code if code in known else code.upper(), known, 1)
     near = near or difflib.get_close_matches(code.lower(), known, 1)
     hint = f"did you mean {near[0]}? " if near else ""
-    raise ToolError(f"there is no code {code!r}", f"{hint}`adtool explain` lists all codes")
+    raise ToolError(f"unknown code {code!r}", f"{hint}`adtool explain` lists all codes")

@@ -45,8 +45,8 @@ def graph(
         list[str] | None,
         typer.Argument(
             metavar="[SCRIPT [ARGS...]]",
-            help="The script, or `-` for standard input; all that stands after it is the script's "
-            "own. Nothing: the last run in this folder.",
+            help="The script, or `-` for standard input; all arguments after it belong to the "
+            "script. Without it: the last run in this folder.",
         ),
     ] = None,
     module: opt.Module = None,
@@ -55,7 +55,7 @@ def graph(
         typer.Option(
             metavar="FILE",
             rich_help_panel=opt.OUTPUT,
-            help="A .dot, .svg, .png or .pdf file to draw to (default: dot text is printed).",
+            help="Draw to this .dot, .svg, .png or .pdf file (default: print dot text).",
         ),
     ] = None,
     tape: Annotated[
@@ -63,27 +63,29 @@ def graph(
         typer.Option(
             metavar="N",
             min=0,
-            help="Which tape (default: the first with a failure).",
+            help="Draw this tape (default: the first with a failure).",
             rich_help_panel=opt.PICTURE,
         ),
     ] = None,
     failing: Annotated[
         bool,
         typer.Option(
-            "--failing", help="Only the path of the first failure.", rich_help_panel=opt.PICTURE
+            "--failing",
+            help="Draw only the path to the first failure.",
+            rich_help_panel=opt.PICTURE,
         ),
     ] = False,
     no_simplify: Annotated[
         bool,
         typer.Option(
-            "--no-simplify", help="Draw every launch, loops too.", rich_help_panel=opt.PICTURE
+            "--no-simplify", help="Draw every launch, also in loops.", rich_help_panel=opt.PICTURE
         ),
     ] = False,
     hide_readonly: Annotated[
         bool,
         typer.Option(
             "--hide-readonly",
-            help="Leave out arrays that nothing writes.",
+            help="Leave out arrays that no operation writes.",
             rich_help_panel=opt.PICTURE,
         ),
     ] = False,
@@ -91,7 +93,7 @@ def graph(
         list[str] | None,
         typer.Option(
             metavar="NAME=LABEL",
-            help="Call an array otherwise; may be repeated.",
+            help="Use another name for an array; may be repeated.",
             rich_help_panel=opt.PICTURE,
         ),
     ] = None,
@@ -99,7 +101,7 @@ def graph(
         bool,
         typer.Option(
             "--short-names",
-            help="Of several names of an array take the shortest.",
+            help="If an array has several names, use the shortest.",
             rich_help_panel=opt.PICTURE,
         ),
     ] = False,
@@ -110,28 +112,34 @@ def graph(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Draw this array in any case, as an input; may be repeated.",
+            help="Always draw this array, as an input; may be repeated.",
             rich_help_panel=opt.PICTURE,
         ),
     ] = None,
     track_output: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="The same as an output.", rich_help_panel=opt.PICTURE),
+        typer.Option(
+            metavar="NAME",
+            help="Always draw this array, as an output; may be repeated.",
+            rich_help_panel=opt.PICTURE,
+        ),
     ] = None,
     direction: Annotated[
         Direction,
-        typer.Option(metavar="LR|RL|TB|BT", help="Where it grows to.", rich_help_panel=opt.PICTURE),
+        typer.Option(
+            metavar="LR|RL|TB|BT", help="The direction of the graph.", rich_help_panel=opt.PICTURE
+        ),
     ] = Direction.LR,
     no_health: Annotated[
         bool,
         typer.Option(
-            "--no-health", help="Colour arrays by requires_grad alone.", rich_help_panel=opt.PICTURE
+            "--no-health", help="Colour arrays only by requires_grad.", rich_help_panel=opt.PICTURE
         ),
     ] = False,
     no_check: Annotated[
         bool,
         typer.Option(
-            "--no-check", help="Run the script, but check no gradient.", rich_help_panel=opt.RUN
+            "--no-check", help="Run the script without checking gradients.", rich_help_panel=opt.RUN
         ),
     ] = False,
     alias: opt.Alias = None,
@@ -149,7 +157,7 @@ def graph(
     kind = require_place(out, _KINDS, ("graphviz",) if text else PLOTTING) or "dot"
     for word in label or ():
         if "=" not in word:
-            raise ToolError(f"--label {word} is no NAME=LABEL", "write --label x=position")
+            raise ToolError(f"--label {word} is not NAME=LABEL", "write --label x=position")
     if not words and module is None:
         from adtool import last as lasts
 
@@ -186,13 +194,13 @@ def graph(
             first=health.place,
         )
     if last.unchecked:
-        lines.append(f"{last.unchecked}: colours show the norms of the backward pass alone; "
-                     "`adtool check SCRIPT` looks for failures")  # fmt: skip
+        lines.append(f"{last.unchecked}: colours only show the norms of the "
+                     "backward pass; run `adtool check SCRIPT` to find failures")  # fmt: skip
     if failing and health.first is None:
         what = (
             "no failure has a place in the picture" if health.homeless
-            else "nothing is known to have failed" if last.unchecked
-            else "nothing that was checked has failed"
+            else "no failure is known" if last.unchecked
+            else "no check failed"
         )  # fmt: skip
         lines.append(f"{what}: the whole tape is drawn")
     elif failing:
@@ -272,7 +280,9 @@ def _chosen(last: Last, number: int | None) -> tuple[TapeTrace, Health]:
 
     tapes = last.traces.tapes
     if not tapes:
-        raise ToolError("the last run recorded nothing on a tape", "name a script that does")
+        raise ToolError(
+            "the last run recorded nothing on a tape", "name a script that records a tape"
+        )
     if number is not None:
         found = last.traces.tape(number)
         if found is None:
@@ -305,7 +315,7 @@ def _named(
             if name in (a.name, a.short):
                 return i
         known = [a.name for a in arrays if a.name][:12]
-        raise ToolError(f"no array of the tape is called `{name}`",
+        raise ToolError(f"the tape has no array `{name}`",
                         "its arrays are " + ", ".join(known) if known else "")  # fmt: skip
 
     named = {}

@@ -9,14 +9,14 @@ from typing import Any
 from adtool.commands.examples import EXAMPLES
 
 # Groups of options, in the order of the help and of docs/cli.md.
-RUN = "How the target runs"
-CHOICE = "What is checked"
-SHOWN = "What is shown"
-PICTURE = "What is drawn"
-KEPT = "What is kept"
-TUNING = "How closely derivatives are compared"
-OUTPUT = "What is printed and written"
-FIXES = "What is fixed"
+RUN = "How the script runs"
+CHOICE = "What to check"
+SHOWN = "What to show"
+PICTURE = "What to draw"
+KEPT = "What to keep"
+TUNING = "How closely to compare derivatives"
+OUTPUT = "Output"
+FIXES = "Fixes"
 GROUPS = (SHOWN, PICTURE, KEPT, RUN, CHOICE, TUNING, OUTPUT, FIXES)
 
 _OTHER = "Options"

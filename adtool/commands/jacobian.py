@@ -38,8 +38,8 @@ def jacobian(
         typer.Option(
             metavar="PATTERN",
             rich_help_panel=opt.SHOWN,
-            help="The kernel to look at, as for `check` (default: the only one, or the only one "
-            "that a check fails; else all are listed).",
+            help="The kernel, as for `check` (default: the only kernel, or the only one that "
+            "fails a check; otherwise list all).",
         ),
     ] = "",
     launch: Annotated[
@@ -48,19 +48,21 @@ def jacobian(
             metavar="TAPE:LAUNCH",
             callback=opt.one_launch,
             rich_help_panel=opt.SHOWN,
-            help="Which launch, numbered as by `check` (default: the first).",
+            help="The launch, numbered as in `check` (default: the first).",
         ),
     ] = None,
     input: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", rich_help_panel=opt.SHOWN, help="Only this input; may be repeated."
+            metavar="NAME", rich_help_panel=opt.SHOWN, help="Show only this input; may be repeated."
         ),
     ] = None,
     output: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", rich_help_panel=opt.SHOWN, help="Only this output; may be repeated."
+            metavar="NAME",
+            rich_help_panel=opt.SHOWN,
+            help="Show only this output; may be repeated.",
         ),
     ] = None,
     error: Annotated[
@@ -68,7 +70,7 @@ def jacobian(
         typer.Option(
             metavar="relative|absolute",
             rich_help_panel=opt.SHOWN,
-            help="Show how far the adjoint is off, and check the launch.",
+            help="Show the error of the adjoint, and check the launch.",
         ),
     ] = None,
     out: Annotated[
@@ -78,7 +80,7 @@ def jacobian(
             "--plot",
             metavar="FILE",
             rich_help_panel=opt.OUTPUT,
-            help="Draw to this .png, .svg or .pdf file, too.",
+            help="Also draw to this .png, .svg or .pdf file.",
         ),
     ] = None,
     alias: opt.Alias = None,

@@ -87,14 +87,16 @@ def launches(words: list[str] | None) -> list[str] | None:
     """A callback that takes numbers of launches, of every tape or of one: `3`, `0:3`."""
     for word in words or ():
         if re.fullmatch(r"([0-9]{1,18}:)?[0-9]{1,18}", word) is None:
-            raise typer.BadParameter(f"`{word}` is no number of a launch: write 3, or TAPE:LAUNCH")
+            raise typer.BadParameter(
+                f"`{word}` is not the number of a launch: write 3, or TAPE:LAUNCH"
+            )
     return words
 
 
 def one_launch(word: str | None) -> str | None:
     """A callback that takes the number of one launch of one tape."""
     if word is not None and re.fullmatch(r"[0-9]{1,18}:[0-9]{1,18}", word) is None:
-        raise typer.BadParameter(f"`{word}` is no TAPE:LAUNCH: write 0:3, as `check` does")
+        raise typer.BadParameter(f"`{word}` is not TAPE:LAUNCH: write 0:3, as `check` does")
     return word
 
 
@@ -118,14 +120,14 @@ Words = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="SCRIPT [ARGS...]",
-        help="The script, or `-` for standard input; all that stands after it is the script's own.",
+        help="The script, or `-` for standard input; all arguments after it belong to the script.",
     ),
 ]
 Module = Annotated[
     str | None,
     typer.Option(
         "-m", metavar="MODULE", rich_help_panel=RUN,
-        help="Run a module, as `python -m`; all that stands after it is the module's own.",
+        help="Run a module, as `python -m`; all arguments after it belong to the module.",
     ),
 ]  # fmt: skip
 
@@ -133,7 +135,7 @@ Module = Annotated[
 def module_name(name: str | None) -> str | None:
     """A callback that takes names of modules, other than those of the tool itself."""
     if name is not None and (not name.isidentifier() or name in ("engine", "adtool")):
-        raise typer.BadParameter(f"`{name}` is no name for the engine: take one such as warp")
+        raise typer.BadParameter(f"`{name}` cannot be a name of the engine: use a name like warp")
     return name
 
 
@@ -141,14 +143,14 @@ Alias = Annotated[
     str | None,
     typer.Option(
         "--alias", metavar="NAME", callback=module_name, rich_help_panel=RUN,
-        help="Give the script the engine as the module NAME, with Warp's meaning where programs "
-        "can tell: --alias warp checks a program written for Warp, which need not be installed.",
+        help="Let the script import the engine as the module NAME, with the behaviour of Warp: "
+             "--alias warp checks a program written for Warp. Warp need not be installed.",
     ),
 ]  # fmt: skip
 DeviceName = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="The device to run on, as cpu or cuda:0.", rich_help_panel=RUN
+        metavar="NAME", help="The device to run on, like cpu or cuda:0.", rich_help_panel=RUN
     ),
 ]
 Seed = Annotated[
@@ -166,14 +168,20 @@ Memory = Annotated[
     float | None,
     typer.Option(
         metavar="GIB", callback=above(0), rich_help_panel=RUN,
-        help="Limit on copies of what launches read (default: 4, or a quarter of the memory).",
+        help=(
+            "Limit on copies of arrays that launches read (default: 4, or a quarter of the "
+            "memory)."
+        ),
     ),
 ]  # fmt: skip
 Trust = Annotated[
     bool,
     typer.Option(
         "--trust", rich_help_panel=RUN,
-        help="Compile the C++ text of a capture, as of native functions: it may do anything.",
+        help=(
+            "Compile the C++ code in a capture, such as native functions. This code may do "
+            "anything."
+        ),
     ),
 ]  # fmt: skip
 FormatOption = Annotated[
@@ -181,7 +189,10 @@ FormatOption = Annotated[
     typer.Option(
         metavar="text|json",
         rich_help_panel=OUTPUT,
-        help="With json, what the script prints goes to standard error.",
+        help=(
+            "The format on standard output. With json, the output of the script goes to standard "
+            "error."
+        ),
     ),
 ]
 NoColor = Annotated[
@@ -193,60 +204,62 @@ GateOption = Annotated[
     list[str] | None,
     typer.Option(
         "--gate", metavar="SEVERITY|accuracy=X", callback=gates, rich_help_panel=OUTPUT,
-        help="The least severity that gives exit code 1: error (default), warning or note; and "
-        "accuracy=1e-6: what every pair must reach. May be repeated, or hold both with a comma.",
+        help="The lowest severity that gives exit code 1: error (default), warning or note; or "
+             "accuracy=1e-6, which every pair must reach. May be repeated, or combine both with "
+             "a comma.",
     ),
 ]  # fmt: skip
 BaselineFile = Annotated[
     str | None,
     typer.Option(
         "--baseline", metavar="FILE", rich_help_panel=OUTPUT,
-        help="Compare with the accuracy in this file, which `adtool baseline write` writes: less "
-        "is an error (G015), findings that it knows fail nothing. '' for none.",
+        help="Compare with the accuracy in this file of `adtool baseline write`: lower accuracy "
+             "is an error (G015), and known findings fail nothing. '' for none.",
     ),
 ]  # fmt: skip
 Factor = Annotated[
     float,
     typer.Option(
         "--factor", metavar="X", callback=above(1), rich_help_panel=OUTPUT,
-        help="With --baseline: how many times as large an error may be.",
+        help="With --baseline: the factor by which an error may grow.",
     ),
 ]  # fmt: skip
 Jobs = Annotated[
     int | None,
     typer.Option(
         "-j", "--jobs", metavar="N", min=1, rich_help_panel=RUN,
-        help="Of several scripts, how many run at once (default: one a processor). With 1, what "
-        "they print is seen at once. The checks of one script, or capture, are shared out.",
+        help="The number of scripts to run at once (default: one per processor). With 1, their "
+             "output appears at once. For one script or capture: the number of processes that "
+             "share its checks.",
     ),
 ]  # fmt: skip
 ExecutorName = Annotated[
     Runner | None,
     typer.Option(
         "--executor", metavar="NAME", rich_help_panel=RUN,
-        help="What runs scripts: serial, processes (default for several), or ray: a cluster, "
-        "that of RAY_ADDRESS, or one on this machine.",
+        help="Where scripts run: serial, processes (default for several scripts), or ray: the "
+             "cluster of RAY_ADDRESS, or a new one on this machine.",
     ),
 ]  # fmt: skip
 FailFast = Annotated[
     bool,
     typer.Option(
         "-x", "--fail-fast", rich_help_panel=RUN,
-        help="Stop after the first script that fails; those after it are not checked.",
+        help="Stop after the first script that fails, and do not check the scripts after it.",
     ),
 ]  # fmt: skip
 Exclude = Annotated[
     list[str] | None,
     typer.Option(
         "--exclude", metavar="PATTERN", rich_help_panel=CHOICE,
-        help="Leave out scripts of folders and patterns whose path fits; may be repeated.",
+        help="Leave out scripts of folders and patterns whose path matches; may be repeated.",
     ),
 ]  # fmt: skip
 ChangedSince = Annotated[
     str | None,
     typer.Option(
         "--changed-since", metavar="REV", rich_help_panel=CHOICE,
-        help="Only scripts that changed since a git revision, or that import what did.",
+        help="Check only scripts that changed since a git revision, or that import a changed file.",
     ),
 ]  # fmt: skip
 
@@ -254,21 +267,21 @@ WriteFixes = Annotated[
     bool,
     typer.Option(
         "--fix", rich_help_panel=FIXES,
-        help="Change the program where that is seen to make findings go away; then check it.",
+        help="Change the program where a change removes findings, then check it.",
     ),
 ]  # fmt: skip
 ShowFixes = Annotated[
     bool,
     typer.Option(
         "--diff", rich_help_panel=FIXES,
-        help="Show what --fix would change, as a diff; nothing is written.",
+        help="Show the changes of --fix as a diff, and write nothing.",
     ),
 ]  # fmt: skip
 UnsafeFixes = Annotated[
     bool,
     typer.Option(
         "--unsafe-fixes", rich_help_panel=FIXES,
-        help="With --fix or --diff: also changes by which the program may do something else.",
+        help="With --fix or --diff: also make changes that may change the results of the program.",
     ),
 ]  # fmt: skip
 

@@ -45,12 +45,17 @@ def reduce(
     kernel: Annotated[
         str,
         typer.Option(
-            metavar="PATTERN", rich_help_panel=opt.KEPT, help="The kernel whose finding to keep."
+            metavar="PATTERN", rich_help_panel=opt.KEPT, help="Keep a finding of this kernel."
         ),
     ] = "*",
     most: Annotated[
         int,
-        typer.Option(metavar="N", min=1, rich_help_panel=opt.KEPT, help="Checks that may be run."),
+        typer.Option(
+            metavar="N",
+            min=1,
+            rich_help_panel=opt.KEPT,
+            help="The largest number of checks to run.",
+        ),
     ] = 300,
     seed: opt.Seed = 0,
     timeout: opt.Timeout = opt.TIMEOUT,
@@ -67,7 +72,7 @@ def reduce(
     target = one_target("reduce", words, None)
     if not target.capture:
         raise ToolError(
-            f"`{target.name}` is no capture", "make one: adtool capture SCRIPT --out run.adt"
+            f"`{target.name}` is not a capture", "make one: adtool capture SCRIPT --out run.adt"
         )
     wanted = codes("--code", [code])[0] if code else ""
     source = Path(target.name)
@@ -98,7 +103,7 @@ def reduce(
         say(f"  and {len(launches) - 12} more")
     after = _held(path)
     if after >= before:
-        say("nothing of the capture could be left out")
+        say("no part of the capture could be left out")
     # The file may be larger all the same: it has the check's report, too.
     done = "reduced" if after < before else "written"
     say(f"{done} to {path}, {in_words(path.stat().st_size)}: {in_words(after)} of "

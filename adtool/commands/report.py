@@ -29,8 +29,8 @@ def report(
         list[str] | None,
         typer.Argument(
             metavar="[SCRIPT [ARGS...] | REPORT.json | RUN.adt]",
-            help="A script, which is checked; or a report of `adtool check --format json`. "
-            "Nothing: the last run that was checked in this folder.",
+            help="A script to check, or a report of `adtool check --format json`. Without it: "
+            "the last checked run in this folder.",
         ),
     ] = None,
     module: opt.Module = None,
@@ -92,7 +92,7 @@ def _page(out: Path | None) -> Path:
     from adtool.writing import require_place
 
     if out is None:
-        raise ToolError("no file to write the page to", "name one: --out report.html")
+        raise ToolError("the file for the page is missing", "name one: --out report.html")
     require_place(out, ("html", "htm"), ("jinja2", "pygments", "matplotlib"))
     return out
 
@@ -108,7 +108,7 @@ def _file(name: str, words: list[str]) -> PageData:
     from adtool.page.sources import page_data_of_json
 
     if len(words) > 1:
-        raise ToolError(f"`{words[1]}` after `{name}`", "a file that is read takes no arguments")
+        raise ToolError(f"`{words[1]}` after `{name}`", "a report takes no arguments")
     return page_data_of_json(Path(name))
 
 

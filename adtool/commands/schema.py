@@ -22,7 +22,7 @@ def schema(
         Which,
         typer.Argument(
             metavar="NAME",
-            help="config: [tool.adtool] of pyproject.toml; report: what --format json prints.",
+            help="config: [tool.adtool] of pyproject.toml; report: the report of --format json.",
         ),
     ],
 ) -> None:

@@ -17,12 +17,14 @@ def selftest(
     kernel: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", rich_help_panel=opt.CHOICE, help="Only this kernel; may be repeated."
+            metavar="NAME",
+            rich_help_panel=opt.CHOICE,
+            help="Use only this kernel; may be repeated.",
         ),
     ] = None,
     quick: Annotated[
         bool,
-        typer.Option("--quick", rich_help_panel=opt.CHOICE, help="Only a part of the kernels."),
+        typer.Option("--quick", rich_help_panel=opt.CHOICE, help="Use only some of the kernels."),
     ] = False,
     seed: opt.Seed = 0,
 ) -> None:

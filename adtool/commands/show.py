@@ -33,7 +33,7 @@ def show(
         list[str] | None,
         typer.Argument(
             metavar="SCRIPT KERNEL [ARGS...]",
-            help="The script, a kernel's name or a pattern, and the script's own arguments.",
+            help="The script, the name or a pattern of a kernel, and the arguments of the script.",
         ),
     ] = None,
     module: opt.Module = None,
@@ -43,8 +43,8 @@ def show(
             metavar="STAGE",
             rich_help_panel=opt.SHOWN,
             help="ast: the Python syntax tree; ir: the typed IR; adjoint: the backward pass; "
-            "tangent: forward mode; cpp: the C++ text of the launch and its adjoint; cuda, "
-            "cuda-adjoint: the CUDA text of one of them.",
+            "tangent: forward mode; cpp: the C++ code of the launch and its adjoint; cuda: "
+            "the CUDA code of the launch; cuda-adjoint: the CUDA code of the adjoint.",
         ),
     ] = StageName.ir,
     alias: opt.Alias = None,
@@ -66,14 +66,14 @@ def show(
     at = 0 if module is not None else 1
     if len(words) <= at or words[at] == "--":
         raise ToolError(
-            "no kernel is named", "adtool show SCRIPT KERNEL [ARGS...], or -m MODULE KERNEL"
+            "the kernel is missing", "adtool show SCRIPT KERNEL [ARGS...], or -m MODULE KERNEL"
         )
     kernel = words.pop(at)
     target = one_target("show", words, module)
     if target.capture:
         raise ToolError(
             f"`adtool show` takes no captures: `{target.name}`",
-            f"name the script that it is of: adtool show SCRIPT {kernel}",
+            f"name the script of the capture: adtool show SCRIPT {kernel}",
         )
     job = Job(
         target, CheckOptions(device=device, memory=0.0, alias=alias),

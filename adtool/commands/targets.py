@@ -109,8 +109,8 @@ def one_target(command: str, words: Sequence[str] | None, module: str | None) ->
     words = list(words or ())
     if module is None and words and _several(words[0]):
         raise ToolError(
-            f"`{words[0]}` stands for several scripts",
-            f"`adtool {command}` looks at one: name it",
+            f"`{words[0]}` matches several scripts",
+            f"`adtool {command}` takes one script: name it",
         )
     (target,) = targets_of(command, words, module)
     return target
@@ -145,7 +145,7 @@ def targets_of(
     words = list(words or ())
     if module is not None:
         if each:
-            raise ToolError("--each takes scripts, not -m MODULE", "leave out one of the two")
+            raise ToolError("--each takes scripts, not -m MODULE", "use only one of them")
         return (Target(None, module, tuple(_after_dashes(words)), command=command),)
     if project is not None and (not project.scripts or (words and words[0] != "--")):
         project = None  # it says nothing of them
@@ -154,7 +154,7 @@ def targets_of(
         words, each = [*scripts, *words], True
     if not words or words[0] == "--":
         raise ToolError(
-            "no script is named", f"adtool {command} SCRIPT [ARGS...], or -m MODULE [ARGS...]"
+            "the script is missing", f"adtool {command} SCRIPT [ARGS...], or -m MODULE [ARGS...]"
         )
     cut = words.index("--") if "--" in words else len(words)
     if not each and not _several(words[0]):
@@ -166,13 +166,16 @@ def targets_of(
     for word in words[:cut]:
         if word == "-":
             raise ToolError(
-                "`-` is one script, from standard input, and stands alone",
-                f"adtool {command} - [ARGS...] < SCRIPT; other scripts are for another command",
+                "`-` must be the only script: it is read from standard input",
+                f"adtool {command} - [ARGS...] < SCRIPT; check other scripts in another command",
             )
         if word.startswith("-"):
             raise ToolError(
-                f"`{word}` stands among the scripts",
-                "options of adtool come before them; arguments for the scripts after `--`",
+                f"`{word}` is between the scripts",
+                (
+                    "write options of adtool before the scripts, and arguments for the scripts "
+                    "after `--`"
+                ),
             )
     found: dict[str, None] = {}
     left = 0
@@ -184,7 +187,7 @@ def targets_of(
                 found[script] = None
     if not found:
         raise ToolError(
-            f"no script is left: --exclude leaves out all {left}",
+            f"no script is left: --exclude matches all {left}",
             "its patterns are " + ", ".join(f"`{p}`" for p in exclude),
         )
     if project is not None:
@@ -201,15 +204,15 @@ def _target(command: str, script: str, args: tuple[str, ...]) -> Target:
     if script == "-":
         if command == "baseline":
             raise ToolError(
-                "a baseline is kept by the name of a script, and `-` has none",
-                "save the script in a file, and name that",
+                "a baseline needs the name of a script, and `-` has none",
+                "save the script in a file, and name the file",
             )
         return Target(STDIN, None, args, text=_standard_input(), command=command)
     capture = is_capture(script)
     if capture and args:
         raise ToolError(
             f"`{script}` is a capture, which takes no arguments: `{args[0]}`",
-            "options of adtool come before it",
+            "write options of adtool before it",
         )
     return Target(script, None, args, capture, command=command)
 
@@ -220,11 +223,11 @@ def _standard_input() -> str:
     if stream is None:
         raise ToolError("standard input is closed", "adtool check - [ARGS...] < SCRIPT")
     if sys.stdin.isatty():
-        say("reading a script from the terminal, to its end: Ctrl-D", file=sys.stderr)
+        say("reading a script from the terminal; end it with Ctrl-D", file=sys.stderr)
     data = stream.read(LIMIT + 1)
     if len(data) > LIMIT:
         raise ToolError(
-            f"the script on standard input is larger than {LIMIT >> 20} MiB", "name a file"
+            f"the script on standard input is larger than {LIMIT >> 20} MiB", "use a file"
         )
     return str(data, "latin-1")
 
@@ -245,8 +248,8 @@ def _refuse_files(words: list[str]) -> NoReturn:
     """A shell expands `*.py`: its second script must not go to the first as an argument."""
     more = f" and {len(words) - 2} more" if len(words) > 2 else ""
     raise ToolError(
-        f"`{words[1]}`{more} after `{words[0]}` may be meant as scripts or as its arguments",
-        f"name one script; as arguments of `{words[0]}`: put `--` before them",
+        f"`{words[1]}`{more} after `{words[0]}` may be scripts or arguments",
+        f"name one script; or put `--` before the arguments of `{words[0]}`",
     )
 
 
@@ -256,13 +259,14 @@ def _scripts(word: str) -> list[str]:
         found = sorted(glob.glob(os.path.join(glob.escape(word), "*.py")))
         found = [f for f in found if not os.path.basename(f).startswith("_")]
         if not found:
-            raise ToolError(f"no script in the folder `{word}`", _instead(word))
+            raise ToolError(f"the folder `{word}` has no script", _instead(word))
         return found
     if _pattern(word) and not os.path.exists(word):
         found = sorted(f for f in glob.glob(plain(word), recursive=True) if os.path.isfile(f))
         if not found:
             raise ToolError(
-                f"no file fits the pattern `{word}`", f"the current directory is {places.folder()}"
+                (f"no file matches the pattern `{word}`"),
+                f"the current directory is {places.folder()}",
             )
         return found
     return [word]
@@ -272,13 +276,13 @@ def _instead(folder: str) -> str:
     """What to do about a folder that has no script."""
     name = os.path.basename(os.path.normpath(folder))
     if os.path.isfile(os.path.join(folder, "__main__.py")):
-        return f"it has a `__main__.py`: -m {name} runs that"
+        return f"it has a `__main__.py`: run it with -m {name}"
     if glob.glob(os.path.join(glob.escape(folder), "*.ipynb")):
         return (
-            "it has notebooks; make scripts of them: "
-            f"jupyter nbconvert --to script {os.path.join(shlex.quote(folder), '*.ipynb')}"
+            "it has notebooks; convert them to scripts: jupyter nbconvert --to script "
+            f"{os.path.join(shlex.quote(folder), '*.ipynb')}"
         )
     return (
-        "its files `*.py` are taken, but for names that begin with `_`; "
-        f"a pattern goes deeper: '{os.path.join(folder, '**', '*.py')}'"
+        "adtool checks its files `*.py`, except names that begin with `_`; for subfolders, use a "
+        f"pattern: '{os.path.join(folder, '**', '*.py')}'"
     )

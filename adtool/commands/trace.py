@@ -47,7 +47,7 @@ def trace(
         typer.Option(
             metavar="PATTERN",
             rich_help_panel=opt.SHOWN,
-            help="Only kernels of this name; may be repeated.",
+            help="Show only kernels of this name; may be repeated.",
         ),
     ] = None,
     sort: Annotated[
@@ -55,13 +55,13 @@ def trace(
         typer.Option(
             metavar="KEY",
             rich_help_panel=opt.SHOWN,
-            help="The order of the rows: order (of the tape), kernel, bytes, forward, backward or "
-            "gradient; numbers from the largest on.",
+            help="The order of the rows: order (of the tape), kernel, bytes, forward, backward "
+            "or gradient; numbers in descending order.",
         ),
     ] = Sort.order,
     reverse: Annotated[
         bool,
-        typer.Option("--reverse", rich_help_panel=opt.SHOWN, help="The other way round."),
+        typer.Option("--reverse", rich_help_panel=opt.SHOWN, help="Reverse the order."),
     ] = False,
     top: Annotated[
         int | None,
@@ -69,7 +69,7 @@ def trace(
             metavar="N",
             min=0,
             rich_help_panel=opt.SHOWN,
-            help="How many rows; 0: all (default: 40 as text).",
+            help="The number of rows; 0: all (default: 40 in text).",
         ),
     ] = None,
     tape: Annotated[
@@ -81,7 +81,7 @@ def trace(
             metavar="FACTOR",
             callback=opt.above(1, True),
             rich_help_panel=opt.SHOWN,
-            help="Growth from the first norm on that is called exploding.",
+            help="The growth, relative to the first norm, that counts as exploding.",
         ),
     ] = 1e6,
     vanishes: Annotated[
@@ -90,7 +90,7 @@ def trace(
             metavar="FACTOR",
             callback=opt.above(0),
             rich_help_panel=opt.SHOWN,
-            help="What is left of the first norm where the gradient is called dead.",
+            help="The part of the first norm below which the gradient counts as dead.",
         ),
     ] = 1e-6,
     out: Annotated[
@@ -100,7 +100,9 @@ def trace(
             "--plot",
             metavar="FILE",
             rich_help_panel=opt.OUTPUT,
-            help="Draw the norm of the gradient along the tape to a .png, .svg or .pdf file, too.",
+            help=(
+                "Also draw the norm of the gradient along the tape to this .png, .svg or .pdf file."
+            ),
         ),
     ] = None,
     alias: opt.Alias = None,

@@ -6,8 +6,8 @@ from adtool.errors.page import Page
 
 PAGES = {
     "E301": Page(
-        """No C++ compiler was found, or the one that the variable CXX names does not run; for CUDA,
-        CuPy is missing. Kernels are compiled when they are first launched.""",
+        """The engine found no C++ compiler, or the compiler that the variable CXX names does not
+        run. For CUDA, CuPy is missing. The engine compiles a kernel at its first launch.""",
         """
         import os
 
@@ -21,24 +21,25 @@ PAGES = {
 
         wp.launch(ones, dim=3, inputs=[wp.zeros(3, dtype=float)])
         """,
-        """Install one (`apt install g++`, `xcode-select --install`), or set CXX to one that is
-        there. `adtool doctor` says what it finds.""",
+        """Install a compiler (`apt install g++`, `xcode-select --install`), or set CXX to an
+        installed one. `adtool doctor` lists what it finds.""",
     ),
     "E302": Page(
-        """The compiler was found, and failed on text that the engine wrote: it has no space left,
-        it lacks headers, or the engine has a bug. The file that the message names has its own
-        words.""",
+        """The compiler failed on code that the engine wrote: the disk is full, headers are missing,
+        or the engine has a bug. The file that the message names has the output of the compiler.""",
         """
         $ df --output=pcent /tmp     # no space is left, so that the compiler fails
         Use%
         100%
         """,
-        """Read the file that the message names. `adtool doctor` compiles a small kernel: where that
-        fails, too, the compiler is not complete. Else please report it.""",
+        """Read the file that the message names. `adtool doctor` compiles a small kernel: if that
+        fails too, the installation of the compiler is incomplete. Otherwise please report the
+        error.""",
     ),
     "E303": Page(
         """Neither the folder of compiled kernels nor the temporary folder is safe: other users
-        could exchange files in them, and so what is loaded and run. Nothing is compiled then.""",
+        could replace files in them, and the engine would run these files. The engine therefore
+        compiles nothing.""",
         """
         import os
 
@@ -55,11 +56,11 @@ PAGES = {
 
         wp.launch(ones, dim=3, inputs=[wp.zeros(3, dtype=float)])
         """,
-        """Set ENGINE_CACHE_DIR or TMPDIR to a folder of your own, or correct the permissions that
-        the message names. docs/cache.md says what is required of it.""",
+        """Set ENGINE_CACHE_DIR or TMPDIR to your own folder, or correct the permissions that the
+        message names. docs/cache.md lists the requirements.""",
     ),
     "E304": Page(
-        """The C++ text of a function that was made by `@wp.func_native` does not compile.""",
+        """The C++ code of a function with `@wp.func_native` does not compile.""",
         """
         import engine as wp
 
@@ -73,17 +74,18 @@ PAGES = {
 
         wp.launch(add, dim=3, inputs=[wp.zeros(3, dtype=float)])
         """,
-        """Correct the text at the line that the message names: it has the compiler's words.""",
+        """Correct the code at the line that the message names. The message includes the error of
+        the compiler.""",
     ),
     "E305": Page(
-        """The derivative of a kernel would be so large that compiling it takes minutes: functions
-        that call functions are all written into it, each as often as it is called.""",
+        """The derivative of a kernel is so large that compiling it would take minutes. The engine
+        copies every called function into the kernel, once for each call.""",
         """
         @wp.func
         def f20(x: float) -> float:
             return f19(x) + f19(x + 1.0)  # `f19` calls `f18` twice, and so on
         """,
-        """Launch several smaller kernels, or call a function in a loop in place of many times.
-        Where no gradient is needed: `@wp.kernel(enable_backward=False)`.""",
+        """Launch several smaller kernels, or call a function in a loop instead of many times. If
+        you need no gradient, write `@wp.kernel(enable_backward=False)`.""",
     ),
 }

@@ -7,8 +7,8 @@ from adtool.errors.page import Page
 PAGES = {
     "E101": Page(
         """A kernel or function uses a construct of Python that the kernel language does not have,
-        such as `try`, `yield`, a list comprehension or a class. All such places of a function are
-        told at once.""",
+        such as `try`, `yield`, a list comprehension or a class. The error lists all such places of
+        a function.""",
         """
         import engine as wp
 
@@ -18,12 +18,12 @@ PAGES = {
         """,
         """Write it with the language's statements: assignments, `if`, `for ... in range(...)`,
         `while`. Or compute it in Python before the launch and pass the result as an argument.
-        docs/language lists what there is.""",
+        docs/language describes the language.""",
     ),
     "E102": Page(
-        """A kernel names something that is not there: a variable that was never assigned, a
-        misspelled builtin, a field that a struct does not have; or it reads a variable before
-        its first assignment.""",
+        """A kernel uses a name that does not exist: a variable without an assignment, a misspelled
+        builtin, or a field that a struct does not have. Or it reads a variable before its first
+        assignment.""",
         """
         import engine as wp
 
@@ -36,8 +36,8 @@ PAGES = {
         before the branch or loop that reads it.""",
     ),
     "E103": Page(
-        """A parameter of a kernel or function has no annotation, or one that is not a type of the
-        language; or a decorator was given something else than a function.""",
+        """A parameter of a kernel or function has no annotation, or its annotation is not a type of
+        the language. Or a decorator got an object that is not a function.""",
         """
         import engine as wp
 
@@ -50,8 +50,8 @@ PAGES = {
         lets each launch decide on the type.""",
     ),
     "E104": Page(
-        """An operator or a function is called with types that it does not take. Kernels convert no
-        types by themselves: an `int` and a `float` cannot be added, nor a `vec2` and a `vec3`.""",
+        """An operator or a function is called with types that it does not take. Kernels do not
+        convert types: you cannot add an `int` and a `float`, or a `vec2` and a `vec3`.""",
         """
         import engine as wp
 
@@ -60,12 +60,12 @@ PAGES = {
             i = wp.tid()
             x[i] = x[i] + i
         """,
-        """Convert one side: `x[i] + float(i)`. For a function, the message lists the types that it
+        """Convert one side: `x[i] + float(i)`. The message lists the types that a function
         takes.""",
     ),
     "E105": Page(
-        """A variable is assigned a value of another type than it has, or a name would stand for one
-        array in one branch and for another array in the other branch.""",
+        """A variable gets a value of another type, or a name refers to different arrays in two
+        branches.""",
         """
         import engine as wp
 
@@ -77,12 +77,11 @@ PAGES = {
             y[0] = s
         """,
         """Start with a value of the final type (`s = 0.0`), or use another name for the new value.
-        For arrays, write the code that reads them into both branches.""",
+        For arrays, move the code that reads them into both branches.""",
     ),
     "E106": Page(
-        """Something is called that kernels cannot call (a Python function without `@wp.func`, a
-        method of a library), or in a way that it cannot be called, as a kernel by its name in
-        place of `wp.launch`.""",
+        """A kernel calls something that kernels cannot call: a Python function without `@wp.func`,
+        or a method of a library. Or a kernel is called by its name instead of by `wp.launch`.""",
         """
         import math
         import engine as wp
@@ -96,12 +95,12 @@ PAGES = {
             x[i] = half(x[i])
         """,
         """Decorate the function with `@wp.func` and annotate its parameters, or use a builtin of
-        the language in its place. Launch kernels by `wp.launch(kernel, dim=..., inputs=[...])`.""",
+        the language instead. Launch kernels by `wp.launch(kernel, dim=..., inputs=[...])`.""",
     ),
     "E107": Page(
         """A kernel uses a Python value from outside that cannot be part of compiled code: a list, a
-        NumPy array, an object. Only numbers, vectors, matrices, types, functions and
-        constants are captured, by their value at the first launch.""",
+        NumPy array, an object. Kernels capture only numbers, vectors, matrices, types, functions
+        and constants, with their values at the first launch.""",
         """
         import engine as wp
 
@@ -112,12 +111,12 @@ PAGES = {
             i = wp.tid()
             x[i] = table[i]
         """,
-        """Pass it as an argument: `wp.array(table, dtype=float)`. A number in an object is captured
-        by `wp.static(config.dt)`, or by a variable of its own.""",
+        """Pass it as an argument: `wp.array(table, dtype=float)`. For a number in an object, write
+        `wp.static(config.dt)`, or assign it to a variable outside of the kernel.""",
     ),
     "E108": Page(
-        """A function calls itself, directly or by way of other functions. Kernels have no
-        recursion: all functions are written into the kernel.""",
+        """A function calls itself, directly or through other functions. Kernels have no recursion:
+        the engine copies all functions into the kernel.""",
         """
         import engine as wp
 
@@ -132,8 +131,7 @@ PAGES = {
             i = wp.tid()
             y[i] = factorial(i)
         """,
-        """Write it as a loop. Where the depth is known and small, write one function for each
-        level.""",
+        """Write a loop. If the depth is known and small, write one function for each level.""",
     ),
     "E109": Page(
         """The number of values is wrong: too many or too few arguments, indices, dimensions of a
@@ -146,13 +144,13 @@ PAGES = {
             i = wp.tid()
             y[i] = x[i, 0, 0]
         """,
-        """Give as many as the message says are taken. An array with too few indices is a view of
-        it: `row = x[i]`.""",
+        """Pass the number that the message gives. An array with fewer indices gives a view: `row =
+        x[i]`.""",
     ),
     "E110": Page(
-        """A derivative is asked for of something that has none: a builtin without a derivative, a
-        function whose handwritten gradient does not fit, an argument of `grad(f)` that is no
-        float.""",
+        """The program asks for a derivative that does not exist: of a builtin without a derivative,
+        of a function whose handwritten gradient does not fit, or with respect to an argument of
+        `grad(f)` that is not a float.""",
         """
         import engine as wp
 
@@ -164,12 +162,13 @@ PAGES = {
         def slope(y: wp.array(dtype=int)):
             y[0] = wp.grad(steps)(3)
         """,
-        """Take derivatives of functions of floats. Write a gradient with `@wp.func_grad`, or
-        compute the part that has no derivative outside of the function that is differentiated.""",
+        """Differentiate functions of floats. Write a gradient with `@wp.func_grad`, or move the
+        part without a derivative out of the differentiated function.""",
     ),
     "E111": Page(
-        """The text of a kernel cannot be found: it was made by `exec` or typed into a shell, or its
-        file has changed since it was imported. Kernels are compiled from their text.""",
+        """The engine cannot find the source of a kernel: the program made it with `exec`, you typed
+        it into a shell, or its file has changed since the import. The engine compiles kernels from
+        their source.""",
         """
         import engine as wp
 
@@ -181,8 +180,8 @@ PAGES = {
         ''')
         """,
         """Put the kernel in a `.py` file or a cell of a notebook, and run the program again after
-        the file was changed. Text for `exec` has to be entered in `linecache.cache` under the name
-        of the file that it was compiled with.""",
+        the file was changed. For `exec`, enter the source in `linecache.cache` under the file name
+        that you passed to `compile`.""",
     ),
     "E112": Page(
         """The kernel uses a feature of Warp that this engine does not have: tiles, addresses of
@@ -197,7 +196,7 @@ PAGES = {
 
         wp.launch(tiles, dim=1, inputs=[wp.zeros(16, dtype=float)])
         """,
-        """Write it without that feature: the message names what to use in its place, where there is
-        something. A loop over the elements does what a tile does.""",
+        """Write the kernel without that feature. The message names a replacement, if there is one.
+        A loop over the elements replaces a tile.""",
     ),
 }

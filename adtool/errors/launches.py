@@ -7,7 +7,7 @@ from adtool.errors.page import Page
 PAGES = {
     "E201": Page(
         """A kernel, or another function of the engine, got too many or too few arguments, or an
-        argument under a name that it does not have.""",
+        argument with an unknown name.""",
         """
         import engine as wp
 
@@ -23,8 +23,8 @@ PAGES = {
         message lists the parameters.""",
     ),
     "E202": Page(
-        """An argument has the wrong type: an array of another dtype, a list in place of an array, a
-        float where an integer is expected. Arrays are not converted at launches.""",
+        """An argument has the wrong type: an array of another dtype, a list instead of an array, or
+        a float instead of an integer. A launch does not convert arrays.""",
         """
         import engine as wp
 
@@ -40,7 +40,7 @@ PAGES = {
         annotate the kernel's parameter with the type that you have.""",
     ),
     "E203": Page(
-        """An array has another number of dimensions than the parameter that it is passed for.""",
+        """The number of dimensions of an array differs from that of the parameter.""",
         """
         import engine as wp
 
@@ -52,24 +52,24 @@ PAGES = {
         x = wp.zeros((3, 3), dtype=float)
         wp.launch(scale, dim=3, inputs=[x])
         """,
-        """Pass `x.flatten()` or a row of it, or annotate the parameter with as many dimensions:
-        `wp.array2d(dtype=float)`.""",
+        """Pass `x.flatten()` or a row of the array, or annotate the parameter with the number of
+        dimensions: `wp.array2d(dtype=float)`.""",
     ),
     "E204": Page(
-        """An array is on another device than the launch that it is passed to, or a framework's
-        array is spread over several devices.""",
+        """An array and the launch are on different devices, or an array of a framework is spread
+        over several devices.""",
         """
         import torch
         import engine as wp
 
         x = wp.from_torch(torch.empty(3, device="meta"))  # it has no memory
         """,
-        """Move the array: `x.to("cuda:0")`, or launch where it is: `wp.launch(...,
-        device=x.device)`. `wp.set_device` chooses for all that follows.""",
+        """Move the array: `x.to("cuda:0")`, or launch on its device: `wp.launch(...,
+        device=x.device)`. `wp.set_device` sets the device of all later launches.""",
     ),
     "E205": Page(
-        """The grid of a launch is not one: a negative size, more than four dimensions, more threads
-        than can be counted, or a number of threads a block that there is not.""",
+        """The grid of a launch is invalid: a negative size, more than four dimensions, too many
+        threads, or an invalid number of threads per block.""",
         """
         import engine as wp
 
@@ -80,23 +80,23 @@ PAGES = {
         x = wp.zeros(3, dtype=float)
         wp.launch(ones, dim=-3, inputs=[x])
         """,
-        """Let `dim` be a number of threads, or a tuple of up to four of them, as `x.shape`.""",
+        """Pass `dim` as a number of threads, or as a tuple of up to four numbers, like
+        `x.shape`.""",
     ),
     "E206": Page(
-        """An array cannot be made of what was given, or not be used so: data of another shape or
-        dtype, memory that is read-only or shared with another array, a view that is not
-        contiguous.""",
+        """The engine cannot make or use an array in this way: the data has another shape or dtype,
+        the memory is read-only or shared with another array, or a view is not contiguous.""",
         """
         import engine as wp
 
         x = wp.array([[1.0, 2.0], [3.0]], dtype=float)
         """,
-        """Give data of the shape and dtype that the message names. A copy helps where memory cannot
-        be shared: `wp.clone(x)`, `wp.array(numpy.array(data))`.""",
+        """Pass data with the shape and dtype that the message names. If memory cannot be shared,
+        make a copy: `wp.clone(x)`, `wp.array(numpy.array(data))`.""",
     ),
     "E207": Page(
-        """Two shapes that have to be equal are not: of a copy and its source, of an array and its
-        gradient, of the results of a function.""",
+        """Two shapes must be equal but differ: of the two arrays of a copy, of an array and its
+        gradient, or of the results of a function.""",
         """
         import engine as wp
 
@@ -106,29 +106,29 @@ PAGES = {
         """Make both of the same shape, or copy a part: `wp.copy(x, y, count=3)`.""",
     ),
     "E208": Page(
-        """There is no device of this name, or it cannot be used: the message has the reason, as a
-        missing driver or package.""",
+        """A device of this name does not exist, or the engine cannot use it. The message gives the
+        reason, such as a missing driver or package.""",
         """
         import engine as wp
 
         wp.zeros(3, dtype=float, device="cuda:99")
         """,
-        """`adtool doctor` lists the devices, and what to install for a GPU. `wp.get_devices()` does
-        so in Python. Without a device, arrays are made on the current one.""",
+        """`adtool doctor` lists the devices, and what to install for a GPU. `wp.get_devices()`
+        returns them in Python. If you name no device, the engine uses the current one.""",
     ),
     "E209": Page(
-        """There is not enough memory for an array, or for what a launch has to save for its
-        backward pass, or a limit of `engine.config` is reached.""",
+        """There is not enough memory for an array, or for the values that a launch saves for its
+        backward pass. Or a limit of `engine.config` is reached.""",
         """
         import engine as wp
 
         x = wp.zeros((1 << 30, 1 << 30), dtype=float)
         """,
-        """Make the problem smaller, launch fewer threads at once, or free arrays first. The message
-        names the limit of `engine.config` where it is one, which can be raised.""",
+        """Make the problem smaller, launch fewer threads at once, or free arrays first. If a limit
+        of `engine.config` is reached, the message names it: raise it.""",
     ),
     "E210": Page(
-        """An `assert` in a kernel failed, or an `expect_eq`, `expect_near` or the like.""",
+        """An `assert` in a kernel failed, or `expect_eq`, `expect_neq` or `expect_near`.""",
         """
         import engine as wp
 
@@ -140,12 +140,12 @@ PAGES = {
         x = wp.zeros(3, dtype=float)
         wp.launch(positive, dim=3, inputs=[x])
         """,
-        """The message has the values, and the thread. Find out why the value is not the expected
-        one: `print` in the kernel shows what led to it.""",
+        """The message gives the values and the thread. Find out why the value is not the expected
+        one, for instance with `print` in the kernel.""",
     ),
     "E211": Page(
         """A thread read or wrote outside of an array, view, vector or matrix, in a program with
-        `engine.config.mode = "debug"`. Under `adtool check` the finding G008 says the same.""",
+        `engine.config.mode = "debug"`. Under `adtool check` this is the finding G008.""",
         """
         import engine as wp
 
@@ -163,8 +163,8 @@ PAGES = {
         G008` has more.""",
     ),
     "E212": Page(
-        """A kernel queries a mesh, a volume, a BVH or a hash grid by an id whose object is gone:
-        Python has collected it, since no variable holds it.""",
+        """A kernel queries a mesh, a volume, a BVH or a hash grid whose object no longer exists:
+        Python deleted it, because no variable refers to it.""",
         """
         import engine as wp
 
@@ -183,15 +183,15 @@ PAGES = {
         `backward()` may run.""",
     ),
     "E213": Page(
-        """A captured graph, a stream or an event is used in a way that has no meaning: events of
-        two devices, a time of events that were not recorded, arrays that are made while a graph is
-        captured, an end of a capture that was not begun.""",
+        """The program uses a captured graph, a stream or an event in an invalid way: events of two
+        devices, the time between events that were not recorded, an array made during a capture, or
+        the end of a capture that did not begin.""",
         """
         import engine as wp
 
         wp.capture_end()
         """,
         """Begin with `wp.capture_begin()`, or use `with wp.ScopedCapture() as capture:`. Make all
-        arrays before it.""",
+        arrays before the capture.""",
     ),
 }

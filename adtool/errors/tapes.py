@@ -6,8 +6,8 @@ from adtool.errors.page import Page
 
 PAGES = {
     "E401": Page(
-        """A tape is used in a way that has no meaning: a tape in the block of another one, a
-        backward pass while it records, a gradient through a kernel that has none.""",
+        """The program uses a tape in an invalid way: a tape in the block of another tape, a
+        backward pass during recording, or a gradient through a kernel without a backward pass.""",
         """
         import engine as wp
 
@@ -19,8 +19,8 @@ PAGES = {
         a kernel without gradients, set `enable_backward=True`.""",
     ),
     "E402": Page(
-        """The gradient that a backward pass is to begin with does not fit its array: another shape
-        or dtype, or a loss that is not an array of one element.""",
+        """The gradient that starts a backward pass does not fit its array: it has another shape or
+        dtype, or the loss is not an array of one element.""",
         """
         import engine as wp
 
@@ -35,13 +35,13 @@ PAGES = {
             wp.launch(double, dim=3, inputs=[x], outputs=[y])
         tape.backward(loss=y)
         """,
-        """Add up the loss in an array of one element, or give the gradients of all elements:
+        """Add up the loss in an array of one element, or pass the gradients of all elements:
         `tape.backward(grads={y: wp.ones_like(y)})`.""",
     ),
     "E403": Page(
-        """`gradcheck`, `gradcheck_tape` or a test with `raise_exception=True` found a gradient that
-        is wrong. The message has the worst entry: what the adjoint gives, and what was
-        expected.""",
+        """`gradcheck`, `gradcheck_tape` or a test with `raise_exception=True` found a wrong
+        gradient. The message gives the worst entry: the value of the adjoint, and the expected
+        value.""",
         """
         import engine as wp
         from engine.autograd import gradcheck
@@ -63,13 +63,12 @@ PAGES = {
         y = wp.zeros(3, dtype=float, requires_grad=True)
         gradcheck(squares, dim=3, inputs=[x], outputs=[y], raise_exception=True)
         """,
-        """Correct the gradient that the message names. `adtool check` on the script says more, and
-        `adtool explain G001` how to go on.""",
+        """Correct the gradient that the message names. Run `adtool check` on the script for
+        details, and `adtool explain G001` for the next steps.""",
     ),
     "E404": Page(
-        """A check was asked for, and there was nothing to check: an empty tape, or a kernel without
-        a pair of a float input and a float output with gradients. Nothing checked is no
-        success.""",
+        """A check found nothing to check: the tape is empty, or a kernel has no pair of a float
+        input and a float output with gradients. A check of nothing is not a success.""",
         """
         import engine as wp
         from engine.autograd import gradcheck_tape
@@ -78,12 +77,12 @@ PAGES = {
             pass
         gradcheck_tape(tape, raise_exception=True)
         """,
-        """Launch in the tape's block, and make the arrays that matter with
+        """Launch inside the block of the tape, and create the inputs and outputs with
         `requires_grad=True`.""",
     ),
     "E405": Page(
-        """A choice names a kernel, an input, an output or a stage that is not there, as in
-        `gradcheck(..., input_output_mask=...)` or `adtool show --stage`.""",
+        """An argument names a kernel, an input, an output or a stage that does not exist, for
+        instance in `gradcheck(..., input_output_mask=...)` or `adtool show --stage`.""",
         """
         import engine as wp
         from engine.autograd import jacobian
@@ -101,8 +100,8 @@ PAGES = {
         """Use a name that the message lists.""",
     ),
     "E406": Page(
-        """The tangent that forward mode is to begin with does not fit its array: another shape or
-        dtype, or two tangents for the same memory.""",
+        """The tangent that starts forward mode does not fit its array: it has another shape or
+        dtype, or there are two tangents for the same memory.""",
         """
         import engine as wp
         from engine.autograd import jvp
@@ -118,12 +117,12 @@ PAGES = {
             wp.launch(double, dim=3, inputs=[x], outputs=[y])
         jvp(tape, tangents={x: wp.ones(4, dtype=float)})
         """,
-        """Give an array of the same shape and dtype as the input, as `wp.ones_like(x)`, and one for
-        each piece of memory.""",
+        """Pass an array with the shape and dtype of the input, like `wp.ones_like(x)`, and only one
+        for each piece of memory.""",
     ),
     "E407": Page(
-        """Several threads store values of their own to one element. Which one stays depends on the
-        order of the threads, and so would the gradient: none is right.""",
+        """Several threads store different values to one element. The order of the threads decides
+        which value stays, so no gradient is right.""",
         """
         import engine as wp
 
@@ -142,8 +141,8 @@ PAGES = {
         combine the values: `wp.atomic_add(y, 0, x[i])`.""",
     ),
     "E408": Page(
-        """A later operation of the tape overwrote values that a gradient needs, and they could not
-        be restored, or `engine.config.overwrites = "error"` asks for none to be.""",
+        """A later operation of the tape overwrote values that a gradient needs. The engine could
+        not restore them, or `engine.config.overwrites = "error"` forbids it.""",
         """
         import engine as wp
 
@@ -161,7 +160,7 @@ PAGES = {
             wp.launch(square, dim=3, inputs=[y], outputs=[x])
         tape.backward(grads={x: wp.ones_like(x)})
         """,
-        """Store to another array, or keep a copy of what is overwritten (`wp.clone`). `adtool
+        """Store to another array, or keep a copy of the overwritten array (`wp.clone`). `adtool
         explain G003` has more.""",
     ),
 }

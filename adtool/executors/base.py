@@ -170,14 +170,14 @@ def left_out(task: Task, why: Failure) -> Finished:
 
 def not_begun() -> Failure:
     """Of tasks that an interrupt kept from being begun."""
-    return Failure(INTERRUPTED, "not run: an interrupt came first")
+    return Failure(INTERRUPTED, "not run: interrupted before")
 
 
 def lost(task: Task, how: str) -> Any:
     """The result of a task that no worker could bring to its end. how: what became of the last."""
     return task.failed(
         Failure(
-            "worker-lost", f"the worker was lost {ATTEMPTS} times while it had this: {how}",
-            "it may have been killed for want of memory: fewer workers (--jobs) need less",
+            "worker-lost", f"the worker was lost {ATTEMPTS} times on this script: {how}",
+            "the system may have killed it because memory ran out: use fewer workers (--jobs)",
         )
     )  # fmt: skip

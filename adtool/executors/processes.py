@@ -246,7 +246,7 @@ class _Pool:
             )
         except OSError as error:
             raise ToolError(f"a task cannot be written: {because(error)}",
-                            "set TMPDIR to a folder that can be written and has free space",
+                            "set TMPDIR to a writable folder with free space",
                             "environment") from None  # fmt: skip
         worker.task = number
         self._watch.begin(worker.seat, self._tasks[number].name)

@@ -109,7 +109,7 @@ def _connect(jobs: int) -> None:
         said = (str(error).strip() or repr(error)).splitlines()[0]
         raise ToolError(
             f"no Ray cluster can be reached: {said}",
-            "RAY_ADDRESS names one; without it, one is started on this machine", "environment",
+            "set RAY_ADDRESS to a cluster, or unset it to start one on this machine", "environment",
         ) from None  # fmt: skip
 
 
@@ -222,7 +222,7 @@ class _Cluster:
             result = task.failed(
                 Failure("environment", "a worker of the cluster cannot do this: "
                         + (words.splitlines() or ["?"])[-1],
-                        "it needs this folder and the same packages on each machine")
+                        "each machine needs this folder and the same packages")
             )  # fmt: skip
         except (OSError, codec.CodecError) as error:
             result = task.failed(Failure("internal", f"a worker's result cannot be read: {error}"))

@@ -26,7 +26,7 @@ def save_remainders(tests: tuple[Taylor, ...], file: str) -> None:
     shown = [t for t in tests if t.rows][-MOST:]
     if not shown:
         raise ToolError("the Taylor test left no remainders to plot",
-                        "where nothing but rounding is left, there is no slope to see")  # fmt: skip
+                        "if only rounding is left, there is no slope")  # fmt: skip
     kind = Path(file).suffix[1:].lower()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

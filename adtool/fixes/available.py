@@ -20,5 +20,5 @@ def why_not(fix: Fix) -> str:
     """Why a fix cannot be made, whatever it does."""
     for file in dict.fromkeys(e.file for e in fix.edits):
         if reason := refusal(file):
-            return f"`{short(file)}` is not changed: {reason}"
+            return f"`{short(file)}` cannot be changed: {reason}"
     return ""

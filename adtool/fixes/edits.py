@@ -58,7 +58,7 @@ def lines_of(data: bytes) -> list[str]:
     try:
         text = data[3 * data.startswith(codecs.BOM_UTF8) :].decode(_encoding(data))
     except (UnicodeError, LookupError) as error:
-        raise EditError(f"it is no text: {error}") from None
+        raise EditError(f"it is not text: {error}") from None
     return [line.rstrip("\r\n") + "\n" for line in _LINE.findall(text)]
 
 
@@ -105,7 +105,7 @@ def _encoding(data: bytes) -> str:
     try:
         found, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     except SyntaxError as error:
-        raise EditError(f"it is no text: {error}") from None
+        raise EditError(f"it is not text: {error}") from None
     return "utf-8" if found == "utf-8-sig" else found
 
 

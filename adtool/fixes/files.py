@@ -34,9 +34,9 @@ def refusal(file: str) -> str:
     """
     path, here = os.path.realpath(file), os.path.realpath(places.folder())
     if not os.path.isfile(path):
-        return "it is no file"
+        return "it is not a file"
     if not path.endswith((".py", ".pyw")):
-        return "it is no Python file"
+        return "it is not a Python file"
     if not path.startswith(os.path.join(here, "")):
         return "it is not below the current folder"
     installed = [os.path.join(os.path.realpath(p), "") for p in sysconfig.get_paths().values()]
@@ -45,7 +45,7 @@ def refusal(file: str) -> str:
     if not os.stat(path).st_mode & 0o222:  # to root, too
         return "it is read-only"
     if not os.access(path, os.W_OK) or not os.access(os.path.dirname(path), os.W_OK):
-        return "it cannot be written"
+        return "it is not writable"
     return ""
 
 
@@ -95,6 +95,6 @@ def _prepared(change: Change) -> tuple[str, str]:
 def _require_unchanged(change: Change, path: str) -> None:
     if read(path) != change.before:
         raise ToolError(
-            f"`{os.path.relpath(path)}` was changed while it was checked: nothing is written",
+            f"`{os.path.relpath(path)}` changed during the check: nothing was written",
             "run it again", "environment",
         )  # fmt: skip

@@ -153,13 +153,13 @@ class _Search:
     ) -> str:
         now = Counter(self.key(n, f, state) for n, f in self.open(reports))
         if any(now[key] for key in wanted):
-            return "it does not make the finding go away"
+            return "it does not remove the finding"
         least = min((f.severity for f in wanted.values()), key=_RANK.index)
         for number, f in self.open(reports):
             key = self.key(number, f, state)
             if at_gate(f.severity, least) and now[key] > self.known[key]:
                 place = f" at {short(f.file)}:{f.line}" if f.file else ""
-                return f"with it there is {f.severity}[{f.code}]{place}: {short(f.message)}"
+                return f"with the change there is {f.severity}[{f.code}]{place}: {short(f.message)}"
         self.state, self.reports = state, reports
         self.known |= now
         return ""
@@ -185,10 +185,10 @@ class _Search:
             if report.error is not None:
                 if report.error.kind == INTERRUPTED:
                     raise KeyboardInterrupt
-                return f"with it the check fails: {report.error.message}"
+                return f"with the change, the check fails: {report.error.message}"
             first = self.base[number]
             if report.tapes < first.tapes or _left_out(report) > _left_out(first):
-                return "with it less of the program could be checked"
+                return "with the change, adtool could check less of the program"
             reports[number] = report
         return ""
 
@@ -212,7 +212,7 @@ class _Search:
                 try:
                     data = read(real)
                     if not _checked(file, data):
-                        return f"`{short(file)}` was changed while it was checked"
+                        return f"`{short(file)}` changed during the check"
                 except (OSError, EditError) as error:
                     return f"`{short(file)}` cannot be read: {error}"
                 self.before[file] = self.state[file] = data

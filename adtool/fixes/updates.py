@@ -31,7 +31,7 @@ def atomic(file: str, lines: Collection[int]) -> Fix | None:
     if not edits:
         return None
     what = "an atomic update" if len(edits) == 1 else "atomic updates"
-    return Fix(f"write {what} of the element", True, tuple(edits))
+    return Fix(f"update the element by {what}", True, tuple(edits))
 
 
 def _statement(source: Source, line: int) -> ast.Assign | None:

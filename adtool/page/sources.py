@@ -37,10 +37,10 @@ def page_data_of_session(session: Session, report: Report) -> PageData:
     last = last_of(session, report)
     missing = []
     if last is None:
-        missing.append(Missing("Tapes", "the run did not come to its end, or recorded no tape", ""))
+        missing.append(Missing("Tapes", "the run did not finish, or recorded no tape", ""))
     if not session.pictures:
         missing.append(
-            Missing("Jacobians", "no launch was checked whose Jacobian could be evaluated", "")
+            Missing("Jacobians", "adtool checked no launch whose Jacobian it could evaluate", "")
         )
     run = PageRun(
         session.target.name, report, None if last is None else last.traces, session.pictures,
@@ -53,7 +53,7 @@ def page_data_of_last(last: Last) -> PageData:
     """What `.adtool/last` holds: report and traces. Raises ToolError where it has no report."""
     if last.report is None:  # one of an older version of adtool
         raise ToolError("nothing to show: the last run checked no gradient", _RUN_IT)
-    missing = Missing("Jacobians", "the last run's file keeps none", _RUN_IT)
+    missing = Missing("Jacobians", "the file of the last run has none", _RUN_IT)
     run = PageRun(last.script, last.report, last.traces, missing=(missing,), local=True)
     return PageData((run,), f"the last run in this folder, of {last.script}", _TOOL, environment())
 
@@ -62,9 +62,9 @@ def page_data_of_json(path: Path) -> PageData:
     """A report that `adtool check --format json` wrote. Raises ToolError as `reports_in`."""
     reports = reports_in(path)
     missing = (
-        Missing("Tapes: graph, gradient norms, memory", "a report in JSON has no tapes", _RUN_IT),
-        Missing("Jacobians and maps of errors", "a report in JSON has none", _RUN_IT),
-        Missing("Environment of the run", "a report in JSON names the device alone", _RUN_IT),
+        Missing("Tapes: graph, gradient norms, memory", "a JSON report has no tapes", _RUN_IT),
+        Missing("Jacobians and maps of errors", "a JSON report has none", _RUN_IT),
+        Missing("Environment of the run", "a JSON report only names the device", _RUN_IT),
     )
     runs = tuple(PageRun(r.script or "(no script)", r, missing=missing) for r in reports)
     return PageData(
@@ -82,7 +82,7 @@ def reports_in(path: Path) -> tuple[Report, ...]:
     except OSError as error:
         raise unreadable(path, error) from None
     except UnicodeDecodeError:
-        raise _no_report(path, "it is no text in UTF-8") from None
+        raise _no_report(path, "it is not UTF-8 text") from None
     try:
         return _reports(text)
     except (ReportError, codec.CodecError) as error:
@@ -106,7 +106,7 @@ def _reports(text: str) -> tuple[Report, ...]:
 
 
 def _no_report(path: Path, why: str) -> ToolError:
-    return ToolError(f"`{path}` is no report of adtool: {why}",
+    return ToolError(f"`{path}` is not a report of adtool: {why}",
                      "write one: adtool check --format json SCRIPT > report.json")  # fmt: skip
 
 

@@ -109,7 +109,7 @@ def left_out(run: PageRun) -> tuple[Left, ...]:
         out.append(Left(counted(len(where), what, _PLURAL[what]), why or "nothing was compared",
                         "; ".join(where[:3]) + more))  # fmt: skip
     if not run.report.end_to_end and run.report.error is None:
-        out.append(Left("tapes as wholes", "no tape was checked end to end", ""))
+        out.append(Left("tapes as wholes", "no tape was checked as a whole", ""))
     out += [Left("note", n, "") for n in run.report.notes]
     return tuple(out)
 

@@ -89,7 +89,7 @@ def _part(trace: TapeTrace, known: Health) -> TapePart:
 def _drawn(picture: Graph) -> tuple[str, float, float, tuple[str, ...]]:
     found = scene(picture)
     if found is None:
-        return "", 0.0, 0.0, ("not drawn: there are too many boxes for a picture",)
+        return "", 0.0, 0.0, ("not drawn: too many boxes",)
     text = ElementTree.tostring(_opening(svg(found), picture), encoding="unicode")
     return text, found.width * _PIXELS, found.height * _PIXELS, ()
 

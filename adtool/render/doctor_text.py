@@ -34,7 +34,7 @@ def print_report(report: DoctorReport, console: Console) -> None:
     if report.ok:
         _line(console, Text("kernels run on the CPU", styles.GOOD))
     else:
-        _line(console, Text("kernels do not run here: mend what is marked above", styles.BAD))
+        _line(console, Text("kernels do not run here: fix the marked problems above", styles.BAD))
 
 
 def _line(console: Console, text: Text) -> None:

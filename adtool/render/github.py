@@ -87,7 +87,7 @@ def _finding(told: Told) -> _Note:
 
 
 def _left_out(severity: Severity, count: int) -> _Note:
-    message = f"{more(count, severity)} of adtool than annotations can show: see the report"
+    message = f"{more(count, severity)} of adtool without annotation: see the report"
     return _Note(severity, "adtool", message)
 
 

@@ -29,7 +29,7 @@ def print_report(report: JacobianReport, plot: str, console: Console) -> None:
     of = report.pattern or report.kernel
     more = f", the only one of `{of}`"
     if report.launches > 1:
-        more = f", one of {report.launches} of `{of}` (--launch names another)"
+        more = f", one of {report.launches} of `{of}` (choose with --launch)"
     _line(console, f"kernel `{report.kernel}`, {size} threads{at}", styles.HEAD)
     why = f", {report.why}" if report.why else ""
     _line(console, f"launch {report.tape}:{report.launch}{more}{why}", styles.DIM)

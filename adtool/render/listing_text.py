@@ -26,9 +26,9 @@ _WHAT = {
     "ir": "the kernel, typed",
     "adjoint": "the backward pass",
     "tangent": "forward mode",
-    "cpp": "the C++ text of the launch and its adjoint",
-    "cuda": "the CUDA text of the launch",
-    "cuda-adjoint": "the CUDA text of the adjoint",
+    "cpp": "the C++ code of the launch and its adjoint",
+    "cuda": "the CUDA code of the launch",
+    "cuda-adjoint": "the CUDA code of the adjoint",
 }
 _LEXERS = {"python-ast": "python", "c++": "cpp", "cuda": "cuda", "ir": "llvm"}
 _SHARE = 0.45  # of a terminal's width, for the Python lines

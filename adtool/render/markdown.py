@@ -38,7 +38,7 @@ def render(reports: Sequence[Report], setting: Setting) -> str:
     for part in _parts(reports, setting):
         size += len(part.encode("utf-8")) + 1
         if size > LIMIT - 200:
-            parts.append("*The rest is left out here: it would be too long.*\n")
+            parts.append("*The rest is left out because the summary is too long.*\n")
             break
         parts.append(part)
     return "\n".join(parts)
@@ -63,7 +63,7 @@ def _report(report: Report, setting: Setting) -> Iterator[str]:
     level = "###" if setting.several else "##"
     yield f"{level} {code(str(report.script))}: {verdict(report)}\n"
     gate = f"Gate: {gate_words(report)}." + (
-        "" if report.ok or report.error else " It is not passed."
+        "" if report.ok or report.error else " The script did not pass."
     )
     yield f"{_summary(report)}. {gate}\n"
     if report.error is not None:
@@ -84,7 +84,7 @@ def _report(report: Report, setting: Setting) -> Iterator[str]:
     for told in whole[:_SHOWN]:
         yield from _finding(told.finding, level + "#")
         yield from _headlines("because of it", told.consequences, told.finding)
-    yield from _headlines("nothing needs to be done about these", idle)
+    yield from _headlines("no action needed", idle)
     for note in report.notes:
         yield f"**warning**: {prose(note)}\n"
     if not setting.quiet:

@@ -78,7 +78,7 @@ def legend(shown: Sequence[TableData]) -> list[str]:
     if any(t.folded for t in shown):
         out.append("launch: x40 is 40 launches, 3/40 is 3 of 40; the worst of them is shown")
     if any("d" in row.checked for row in rows):
-        out.append("checked: Jacobian entries, and random directions (d) over the whole array")
+        out.append("checked: Jacobian entries and random directions (d) over the whole array")
     if any(row.error.endswith("d") for row in rows):
         out.append("error: of the worst entry, or of the worst direction (d)")
     return out
@@ -101,7 +101,7 @@ def wholes(report: Report) -> list[str]:
         lost = _most(e.rounding for e in group)
         values = ""
         if lost is not None and lost >= DIGITS and verdict == "pass":
-            values = f"; rounded values put the gradient off by {error(lost)}"
+            values = f"; rounded values change the gradient by {error(lost)}"
         out.append(f"{which} as a whole, end to end: {verdict}{size}{why}{values}")
     return out
 
@@ -113,8 +113,8 @@ def left_to_wholes(report: Report) -> str:
         return ""
     were = "was" if left == 1 else "were"
     return (
-        f"{counted(left, 'launch')} {were} looked at briefly, and checked as parts of whole tapes: "
-        "many of the same kind were checked by themselves"
+        f"{counted(left, 'launch')} {were} checked briefly, and as parts of whole tapes: many "
+        "similar launches were checked alone"
     )
 
 

@@ -255,8 +255,8 @@ def _suppression(f: Finding) -> Json:
     kind = "inSource" if f.suppressed_by == "comment" else "external"
     words = {
         "comment": f"a comment `# adtool: ignore[{f.code}]` on its line",
-        "baseline": "it stands in the baseline",
-        "--select": "--select names other findings",
+        "baseline": "it is in the baseline",
+        "--select": "--select chooses other findings",
     }
     why = words.get(f.suppressed_by or "", f"{f.suppressed_by} names it")
     return {"kind": kind, "status": "accepted", "justification": why}

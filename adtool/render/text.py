@@ -41,7 +41,7 @@ _VERDICT = {
     "not checked": styles.BAD,
 }  # fmt: skip
 _FOLLOW = "because of it (-v shows more):"
-IDLE = "nothing needs to be done about {} (-v shows more):"
+IDLE = "no action needed (-v shows more):"
 _TIE = "\0"  # a space that no line is broken at: inside backquotes
 
 
@@ -101,7 +101,7 @@ def _print_findings(findings: Sequence[Finding], console: Console, verbose: bool
     for told in whole:
         _print_told(told, console)
     if idle:
-        _line(console, IDLE.format("it" if len(idle) == 1 else "these"), styles.DIM)
+        _line(console, IDLE, styles.DIM)
         for finding in idle:
             _print_line(finding, console)
         console.print()

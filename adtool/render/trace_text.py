@@ -130,9 +130,10 @@ def _where(tape: int, turn: Turn) -> str:
 
 def _memory(use: MemoryUse | None) -> str:
     if use is None:
-        return "memory: not known"
-    return (f"memory beside arrays and gradients: {_bytes(use.inputs)} copies of what was "
-            f"overwritten, {_bytes(use.journals)} journals, {_bytes(use.stack)} stack")  # fmt: skip
+        return "memory: unknown"
+    return (f"memory beside arrays and gradients: {_bytes(use.inputs)} copies of "
+            f"overwritten arrays, {_bytes(use.journals)} journals, "
+            f"{_bytes(use.stack)} stack")  # fmt: skip
 
 
 def _sum(values: object) -> float | None:

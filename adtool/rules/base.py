@@ -224,12 +224,15 @@ def other_pairs(group: list[Hit], shown: Hit, limit: int = 6) -> tuple[str, ...]
 def remedy(reason: str) -> str:
     """What to do about something that was not checked for a reason; empty where nothing helps."""
     if "C++ code of the capture" in reason:
-        return "--trust compiles it, too: for captures of people whose programs you would run"
-    if "what belongs to Warp itself" in reason:
-        return "run the program with --alias warp, on the engine, which has its own"
+        return (
+            "--trust compiles it too: use it only for captures from people whose programs you "
+            "would run"
+        )
+    if "an object of Warp" in reason:
+        return "run the program on the engine with --alias warp: the engine has its own"
     if "snapshot_limit_bytes" not in reason:
         return ""
-    return "allow more with --memory GIB, or check fewer kernels at once with --kernel PATTERN"
+    return "raise the limit with --memory GIB, or check fewer kernels at once with --kernel PATTERN"
 
 
 def _fill(text: str) -> str:

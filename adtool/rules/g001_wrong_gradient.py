@@ -96,9 +96,8 @@ class WrongGradient(Rule):
             notes = other_pairs(group, hit)
             if pair.reason == NOT_LINEAR:
                 notes = (
-                    "it is not linear in its cotangents: what it gives for a sum of cotangents is "
-                    "not the sum of what it gives for each, so it drops, clips or scales some of "
-                    "them",
+                    "it is not linear in its cotangents: its result for a sum of cotangents is "
+                    "not the sum of its results, so it drops, clips or scales some of them",
                     *notes,
                 )
             if peer := peers.wrong_peer(launch):
@@ -116,20 +115,20 @@ class WrongGradient(Rule):
                 help = _told(_shown(group, launch.blame[0]))
                 if len(launch.blame) > 1:
                     others = ", ".join(f"`{b.derivative}` ({b.span})" for b in launch.blame[1:])
-                    notes += (f"nor right are {others}",)
+                    notes += (f"also wrong: {others}",)
             elif launch.culprits:
                 name = launch.culprits[0][0]
                 help = (
-                    f"a derivative of `{name}` that is written by hand runs in this kernel: "
-                    "compare it with that of the function itself"
+                    f"a handwritten derivative of `{name}` runs in this kernel: compare it with "
+                    "the derivative of the function"
                 )
                 if len(launch.culprits) > 1:
                     others = ", ".join(f"`{n}` ({s})" for n, s in launch.culprits[1:])
-                    notes += (f"derivatives written by hand also run in {others}",)
+                    notes += (f"handwritten derivatives also run in {others}",)
             else:
                 help = (
-                    "no derivative written by hand runs in this kernel: look for a thread that "
-                    f"reads what another one writes; `adtool explain {self.code}` says more"
+                    "this kernel has no handwritten derivative: look for a thread that reads an "
+                    f"element that another thread writes; see `adtool explain {self.code}`"
                 )
             yield self.finding(
                 message, help, span=_place(hit), tape=hit.tape, launch=launch.index,
@@ -158,8 +157,8 @@ class WrongGradient(Rule):
                 f"wrong gradient of `{cause.kernel}`, a function of another framework on tape "
                 f"{tape}: along a random direction in the inputs of the tape, the backward pass "
                 f"gives {number(whole.ad)}, the reference {number(whole.oracle)}",
-                "a derivative that is written by hand runs in it (torch.autograd.Function, "
-                "jax.custom_vjp), or something is detached: compare it with the function itself",
+                "it contains a handwritten derivative (torch.autograd.Function, jax.custom_vjp) "
+                "or a detached value: compare the derivative with the function",
                 span=cause.span or cause.site, tape=tape, launch=-1, count=len(group),
                 notes=(site,) if cause.span is not None and cause.site is not None else (),
                 near=tuple(x[2].site for x in group),
@@ -182,11 +181,12 @@ class WrongGradient(Rule):
                 for x in f.functions[1:] if x.span and x.span != first.span
             ))  # fmt: skip
             yield self.finding(
-                f"{some} {names}, given to Tape.record_func on tape {tape}, is no right backward "
-                "pass: with the inputs of the tape moved, the loss changes by "
-                f"{number(f.oracle)} a step, and the gradient says {number(f.ad)}",
-                "it must add to the gradient of each array that it read (derivatives of what it "
-                "computed) times (gradients of that), and clear what it overwrote",
+                f"{some} {names}, given to Tape.record_func on tape {tape}, is not a correct "
+                "backward pass: if the inputs of the tape move, the loss changes by "
+                f"{number(f.oracle)} per step, but the gradient predicts {number(f.ad)}",
+                "for each array that it read, it must add (derivative of each result) times "
+                "(gradient of that result) to the gradient, and it must clear the gradients of "
+                "arrays that it overwrote",
                 span=first.span or first.site, tape=tape, launch=-1, count=len(group),
                 notes=others, near=tuple(x.site for x in f.functions),
             )  # fmt: skip
@@ -203,7 +203,7 @@ def _told(wrong: Blame) -> str:
     if wrong.replay:
         return (
             f"`{wrong.derivative}`, the replay of `{wrong.function}`, gives the backward pass "
-            "other values than the function had"
+            "values that differ from those of the function"
         )
     if wrong.derivative == wrong.function:
         return f"the `adj_snippet` of `{wrong.function}` is not the derivative of its code"
@@ -220,24 +220,25 @@ def _written(hit: Hit, written: Handwritten) -> str:
     pair, name = hit.pair, written.gradient
     if pair.worst is None and pair.reason and not _raises(hit):
         return (
-            "it must give the function's own results, and tangents that are linear in those given"
+            "it must return the results of the function, and tangents that are linear in its "
+            "input tangents"
         )
     if pair.worst is None and pair.reason:
         return f"let `{name}` return one gradient for each argument, of its shape"
     if "wrong for" in pair.reason or "wrong where" in pair.reason:
-        return f"{pair.reason}: `{name}` must not depend on that"
+        return f"{pair.reason}: make `{name}` independent of it"
     if "when the program ran" in pair.reason:
-        return f"`{name}` {pair.reason}: let it read what its own call saved, and nothing else"
+        return f"`{name}` {pair.reason}: let it read only the values that its own call saved"
     if pair.output.startswith("adj_"):
         return (
-            f"`{name}` itself is differentiated, and its derivative is another one: what it "
-            "computes without history (no_grad, detach, tensors kept as ctx.x) counts as constant; "
-            "once_differentiable says that it has none"
+            f"`{name}` is differentiated itself, and its derivative is wrong: values that it "
+            "computes without history (no_grad, detach, tensors kept as ctx.x) count as constant; "
+            "mark it with once_differentiable if it needs no derivative"
         )
-    told = f"`{name}` is not the derivative of what the function computes"
+    told = f"`{name}` is not the derivative of the function"
     e = pair.worst
     if e is not None and e.oracle and abs(e.ad + e.oracle) <= 1e-4 * abs(e.oracle):
-        return f"{told}: this entry has the other sign"
+        return f"{told}: the sign of this entry is wrong"
     return f"{told}: derive it again"
 
 

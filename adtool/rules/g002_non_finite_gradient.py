@@ -79,8 +79,8 @@ class NonFiniteGradient(Rule):
             if t.whole is None or t.whole.verdict != "nan" or t.whole.cause or t.tape in told:
                 continue
             yield self.finding(
-                f"the gradient of tape {t.tape} as a whole is not finite, though that of each of "
-                "its launches by itself is",
+                f"the gradient of tape {t.tape} as a whole is not finite, although the gradient "
+                "of each of its launches is",
                 "look for arrays that changed between the launch and the backward pass",
                 span=None, tape=t.tape, launch=-1,
             )  # fmt: skip
@@ -124,13 +124,13 @@ def _advice(hit: Hit) -> str:
         return peers.told(peer)
     if hit.launch.by_hand is not None:
         return (
-            f"`{hit.launch.by_hand.gradient}` divides by zero, or takes a function where its slope "
-            "is not finite: guard it there, or add a small constant"
+            f"`{hit.launch.by_hand.gradient}` divides by zero, or evaluates a function where its "
+            "slope is not finite: guard it there, or add a small constant"
         )
     if at is not None and at.selected:
         return (
-            "`where` computes both sides, and 0 times an infinite slope is NaN: put the operation "
-            "into the branch of an `if`, so that it does not run where it is not chosen"
+            "`where` computes both sides, and 0 times an infinite slope is NaN: move the "
+            "operation into the branch of an `if`"
         )
     return (
         "keep the operation away from the point where its slope is not finite: "
@@ -146,9 +146,9 @@ def _spread(session: Session, first: Hit) -> tuple[str, ...]:
     count = launches(later)
     which = "a later launch was" if count == 1 else f"{counted(count, 'later launch')} were"
     return (
-        f"{which} given NaN or Inf and could not be judged, {seen(1, *later[0].where)} first"
+        f"{which} given NaN or Inf and could not be checked, {seen(1, *later[0].where)} first"
         if count > 1
-        else f"{which} given NaN or Inf and could not be judged",
+        else f"{which} given NaN or Inf and could not be checked",
     )
 
 

@@ -139,38 +139,38 @@ class OverwrittenArray(Rule):
 # Of functions of other frameworks, by what is changed in place: what is wrong, and what to do.
 _IN_PLACE = {
     "input": (
-        "{what} changes its argument `{name}` in place and does not say so: gradients through what "
-        "was there are wrong",
+        "{what} changes its argument `{name}` in place without ctx.mark_dirty: gradients through "
+        "the old values are wrong",
         "call ctx.mark_dirty({name}) and return it, or work on a copy",
     ),
     "saved": (
-        "`{name}`, which {what} kept for its backward, was changed in place before that ran: the "
-        "gradient is wrong because of it",
-        "keep it by ctx.save_for_backward, which notices such changes, or keep a copy",
+        "`{name}`, which {what} kept for its backward, was changed in place before the backward "
+        "ran, so the gradient is wrong",
+        "save it with ctx.save_for_backward, which detects such changes, or save a copy",
     ),
     "cotangent": (
-        "`{written}` changes in place the gradient that it is given: others that it belongs to "
-        "get a wrong one",
+        "`{written}` changes its incoming gradient in place: other functions that share it get a "
+        "wrong gradient",
         "work on a copy: grad = grad.clone()",
     ),
     "kept": (
-        "`{written}` changes in place what was kept for it: run a second time on the same graph, "
-        "it gives another gradient",
-        "work on a copy of what was saved",
+        "`{written}` changes its saved tensors in place: a second run on the same graph gives "
+        "another gradient",
+        "work on a copy of the saved tensor",
     ),
     "leaf": (
-        "`{written}` changes the gradient of the argument `{name}` itself, to which PyTorch then "
-        "adds what it returns: it counts twice",
-        "work on memory of its own: for kernels, from_torch({name}.detach(), requires_grad=True)",
+        "`{written}` changes the gradient of the argument `{name}`, and PyTorch then adds the "
+        "returned gradient: it counts twice",
+        "use separate memory: for kernels, from_torch({name}.detach(), requires_grad=True)",
     ),
 }
 
 _HELP = {
-    "wrong": 'give each operation an array of its own, or set engine.config.overwrites = "restore"',
+    "wrong": 'give each operation a separate array, or set engine.config.overwrites = "restore"',
     "outside": "run the backward pass before that, or record the tape again after it",
-    "restored": "give each operation an array of its own, where memory or other engines matter",
-    "within": "write the results to another array, where memory or other engines matter",
-    "unneeded": "nothing needs to be done",
+    "restored": "give each operation a separate array if memory or other engines matter",
+    "within": "write the results to another array if memory or other engines matter",
+    "unneeded": "no action is needed",
 }
 
 
@@ -179,8 +179,8 @@ def _help(session: Session, tape: int, f: Overwritten) -> str:
     if peer is None or f.kind != "wrong":
         return _HELP[f.kind]
     return (
-        f"{peer.name} reads what is there when the pass runs: give each operation an array of its "
-        f"own, or run with `--alias {peer.name.lower()} --overwrites restore`, on the engine"
+        f"{peer.name} reads the values at the time of the pass: give each operation a separate "
+        f"array, or run with `--alias {peer.name.lower()} --overwrites restore`, on the engine"
     )
 
 
@@ -237,12 +237,12 @@ def _by(f: Overwritten) -> str:
         return f"by `{w.name}`{off}"
     if w.site is not None:
         return "outside of the tape"
-    return "by something that the engine did not see, as native code or a write to a NumPy view,"
+    return "by a write that the engine did not see, such as native code or a write to a NumPy view,"
 
 
 def _elements(f: Overwritten) -> str:
     if not f.count:
-        return "what it held is lost"
+        return "its values are lost"
     numbers = counted(f.count, "number")
     if f.first == f.last:
         return f"{numbers}, at {_index(f.first)}"
@@ -255,13 +255,13 @@ def _index(place: tuple[int, ...]) -> str:
 
 def _effect(f: Overwritten, nbytes: int) -> str:
     if f.kind == "unneeded":
-        return "no gradient depends on what was there"
+        return "no gradient depends on the lost values"
     names = ", ".join(_gradients(f))
     if f.kind in ("wrong", "outside"):
         return f"the gradient{f' by {names}' if names else ''} is wrong because of it"
     return (
         f"the gradient by {names} needs them: the tape saved {_bytes(nbytes)}, which its backward "
-        "pass reads in their place; other engines (Warp) would read what is there now"
+        "pass reads instead; other engines (Warp) would read the new values"
     )
 
 

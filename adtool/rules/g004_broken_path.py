@@ -106,7 +106,7 @@ class BrokenPath(Rule):
                 f"{seen(len(group), tape, launch.index, 'call')}: `{written}` gives {what} for it, "
                 "and the result depends on it",
                 f"give the derivative by `{name}`, or detach it before the call if the gradient "
-                "is meant to stop there",
+                "should stop there",
                 span=launch.span, tape=tape, launch=launch.index, kernel=launch.kernel,
                 count=len(group), near=(launch.site,),
             )  # fmt: skip
@@ -127,7 +127,7 @@ class BrokenPath(Rule):
             yield self.finding(
                 f"no gradient flows through {names}, which kernel `{launch.kernel}` writes and "
                 f"reads back {seen(len(group), tape, launch.index)}: it has no requires_grad",
-                "make that array with requires_grad=True, before the launches are recorded"
+                "create that array with requires_grad=True, before the launches are recorded"
                 f"{_MEANT}", span=launch.site or launch.span, tape=tape, launch=launch.index,
                 kernel=launch.kernel, count=len(group), fix=fix,
             )  # fmt: skip
@@ -159,7 +159,7 @@ class BrokenPath(Rule):
             many = f" (and on {more(len(group) - 1, 'tape')})" if len(group) > 1 else ""
             yield self.finding(
                 f"the loss depends on {_inputs(way)} through {_way(way)}, on tape {tape}{many}, "
-                f"and no gradient takes that way{_PART if way.partial else ''}",
+                f"but no gradient flows along this path{_PART if way.partial else ''}",
                 _advice(way) + _MEANT, span=way.site, tape=tape, launch=-1,
                 kernel=way.name if way.kind in _RUN else "", count=len(group),
                 arrays=way.inputs, near=(way.to,), fix=_cure(way),
@@ -204,8 +204,8 @@ def _same(whole: WholeResult | None, way: Broken) -> bool:
     return name is not None and bool(re.search(rf"(?<![\w.]){re.escape(name[0])}\b", way.name))
 
 
-_PART = ": the gradient that there is lacks that part"
-_MEANT = "; if the gradient is meant to stop there, pass engine.stop_gradient(...) of it"
+_PART = ": the gradient lacks this part"
+_MEANT = "; if the gradient should stop there, pass engine.stop_gradient(...) of it"
 
 
 _RUN = ("launch", "graph", "command")  # kinds of ways that are launches of kernels
@@ -213,14 +213,14 @@ _DO = {
     "launch": "launch it inside of the tape's `with` block",
     "copy": "copy from array to array, both with requires_grad=True, inside of the `with` block",
     "host": "compute it by kernels, inside of the `with` block",
-    "clone": "leave requires_grad=False out",
-    "command": "recorded commands (record_cmd) are never recorded on a tape: launch the kernel in "
-    "the block",
-    "graph": "what a captured graph runs is not recorded on a tape that records meanwhile: launch "
-    "the kernels themselves in the block, or capture the tape's block and its backward pass, too",
+    "clone": "remove requires_grad=False",
+    "command": "tapes do not record launches of recorded commands (record_cmd): launch the "
+    "kernel in the block",
+    "graph": "a tape does not record launches of a captured graph: launch the kernels in the "
+    "block, or also capture the block of the tape and its backward pass",
     "tape": "run that tape backward afterwards, from the gradient that this pass made: ",
-    "cast": "put something with a slope in its place (a smooth step, an interpolation), or write "
-    "a gradient by hand (@func_grad)",
+    "cast": "replace it with a function that has a slope (a smooth step, an interpolation), or "
+    "write a gradient by hand (@func_grad)",
 }
 
 
@@ -272,7 +272,7 @@ def _further(c: Cause, limit: int = 6) -> tuple[str, ...]:
     if not names:
         return ()
     rest = f" and {more(len(names) - limit, 'array')}" if len(names) > limit else ""
-    return (f"so do these need requires_grad: {', '.join(names[:limit])}{rest}",)
+    return (f"these also need requires_grad: {', '.join(names[:limit])}{rest}",)
 
 
 def _makers(session: Session, tapes: set[int], c: Cause) -> list[Span]:
@@ -298,7 +298,7 @@ def _said(c: Cause, tape: int) -> tuple[str, str]:
         return (
             f"no gradient flows through {where}, on which the result depends: it has "
             "enable_backward=False",
-            "let its backward pass be made: enable_backward=True (of the kernel, its module, or "
+            "enable its backward pass: enable_backward=True (for the kernel, its module, or "
             "engine.config)",
         )
     named = c.variable if c.variable and c.variable != c.argument else ""
@@ -308,10 +308,10 @@ def _said(c: Cause, tape: int) -> tuple[str, str]:
         return (
             f"no gradient flows to {what}{of} of {where}, which depends on the inputs: it has no "
             "requires_grad",
-            f"make that array with requires_grad=True, before the launches are recorded{_MEANT}",
+            f"create that array with requires_grad=True, before the launches are recorded{_MEANT}",
         )
     return (
-        f"what {what}{of} of {where} read was written by nothing on the tape, though the tape "
-        "computes that array",
+        f"no operation on the tape wrote the values that {where} read from {what}{of}, although "
+        "the tape computes that array",
         f"write it by a kernel or by `copy` inside of the tape's `with` block{_MEANT}",
     )

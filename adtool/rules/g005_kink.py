@@ -65,7 +65,7 @@ class Kink(Rule):
             yield self.finding(
                 f"{named(launch)} has a kink {seen_of(hit, count)}: {what}"
                 f"{derivative(pair, pair.worst)}{values(pair.worst)}",
-                "the adjoint lies between the one-sided slopes, which is all that one can ask",
+                "the adjoint lies between the one-sided slopes, so it is a valid subgradient",
                 span=launch.span if at is None else at.span, tape=hit.tape, launch=launch.index,
                 kernel=launch.kernel, count=count, notes=other_pairs(group, hit),
             )  # fmt: skip

@@ -27,14 +27,16 @@ if TYPE_CHECKING:
 
 _ADVICE = "try another step with --eps, or inputs of moderate size"
 _ADVICE_RAISES = (
-    "programs may ask for it in this way, too: let it work there (a copy of what it is given, "
-    "grad.clone(), has memory of its own)"
+    "programs may request it in this way too: let it work in this case (grad.clone() makes a copy "
+    "with its own memory)"
 )
 _ADVICE_CHANGED = (
-    "let a call read its arguments, and its gradient what the call saved: what others change "
-    "(globals, attributes, buffers) belongs among these"
+    "let a call read only its arguments, and let its gradient read only values that the call "
+    "saved; pass globals, attributes and buffers as arguments"
 )
-_ADVICE_NAN = "look where these values come from: nothing can be said of a derivative there"
+_ADVICE_NAN = (
+    "find out where these values come from: at such values adtool cannot check a derivative"
+)
 
 
 class Inconclusive(Rule):
@@ -55,7 +57,7 @@ class Inconclusive(Rule):
         example="""
             y[i] = engine.floor(1.0e6 * x[i]) * 1.0e-6    # steps below the step size
 
-            warning[G006]: kernel `k` could not be judged in launch 0 of tape 0: ...
+            warning[G006]: kernel `k` could not be checked in launch 0 of tape 0: ...
             """,
         todo="""
             Read the reason in the finding. Another step size (--eps) often helps, or inputs of
@@ -90,7 +92,7 @@ class Inconclusive(Rule):
             if launch.by_hand is not None and "changed since" in pair.reason:
                 advice = _ADVICE_CHANGED
             yield self.finding(
-                f"{named(launch)} could not be judged {seen_of(hit, count)}: "
+                f"{named(launch)} could not be checked {seen_of(hit, count)}: "
                 f"{derivative(pair, worst)}{numbers}{reason}",
                 _ADVICE_RAISES if raised else advice,
                 span=launch.span, tape=hit.tape, launch=launch.index, kernel=launch.kernel,

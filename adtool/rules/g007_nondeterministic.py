@@ -51,7 +51,7 @@ class Nondeterministic(Rule):
             k = engine.atomic_add(count, 0, 1)
             y[k] = x[i]
 
-            warning[G007]: kernel `k` gives other results each time it runs ...
+            warning[G007]: kernel `k` gives different results in each run ...
             """,
         todo="""
             Do not let a thread depend on which other thread came first: give each thread a
@@ -78,10 +78,10 @@ class Nondeterministic(Rule):
             worst = max((s for _, _, s in group), key=lambda s: s.part)
             count = len({(t, x.index) for t, x, _ in group})
             yield self.finding(
-                f"{named(launch)} gives other last digits each time it runs "
+                f"{named(launch)} gives different last digits in each run "
                 f"{seen(count, tape, launch.index)}: its {worst.text}",
-                "the gradient is right; set `engine.config.deterministic = True` where runs have "
-                "to be the same to the bit",
+                "the gradient is right; set `engine.config.deterministic = True` if runs must be "
+                "equal bit for bit",
                 span=worst.span or launch.span, tape=tape, launch=launch.index,
                 kernel=launch.kernel, count=count, severity="note", notes=(worst.what,),
             )  # fmt: skip
@@ -93,12 +93,12 @@ class Nondeterministic(Rule):
             count = launches(group)
             reason = f": {hit.pair.reason}" if hit.pair.reason else ""
             yield self.finding(
-                f"{named(hit.launch)} gives other results each time it runs "
+                f"{named(hit.launch)} gives different results in each run "
                 f"{seen_of(hit, count)}{reason}",
-                "let no thread depend on which other one came first"
+                "let no thread depend on the order of other threads"
                 if hit.launch.by_hand is None
-                else "let its results depend on its arguments alone, and draw random numbers from "
-                "the framework's own generator",
+                else "let its results depend only on its arguments, and draw random numbers from "
+                     "the generator of the framework",
                 span=hit.launch.span, tape=hit.tape, launch=hit.launch.index,
                 kernel=hit.launch.kernel, count=count, notes=other_pairs(group, hit),
             )  # fmt: skip

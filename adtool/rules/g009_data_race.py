@@ -76,7 +76,7 @@ class DataRace(Rule):
         fault = seen.fault
         (what, why), help = _GAPS[fault.kind]
         return self.finding(
-            f"kernel `{fault.kernel}` was not looked at for {what}{where(seen)}: {why}",
+            f"kernel `{fault.kernel}` was not checked for {what}{where(seen)}: {why}",
             help,
             span=fault.span, tape=seen.tape, launch=seen.index, kernel=fault.kernel,
             count=seen.count,
@@ -91,7 +91,7 @@ class DataRace(Rule):
         if fault.access == fault.other_access:
             what = f"both {first.removesuffix('s')} it"
         if fault.kind == "same":
-            what += ", with values of their own that are equal in this launch"
+            what += ", with separate values that are equal in this launch"
         span = fault.other_span
         notes = []
         if span is not None and span != fault.span:
@@ -100,7 +100,7 @@ class DataRace(Rule):
             notes.append(f"{counted(fault.count, 'such meeting')} in the launch")
         return self.finding(
             f"threads {other} and {mine} of kernel `{fault.kernel}` meet in {element}: "
-            f"{what}{where(seen, ' that were looked at')}",
+            f"{what}{where(seen, ' that were checked')}",
             _advice(fault),
             span=fault.span, tape=seen.tape, launch=seen.index, kernel=fault.kernel,
             count=seen.count, notes=tuple(notes), fix=_cure(fault),
@@ -115,8 +115,8 @@ def _advice(fault: Fault) -> str:
         if updates:
             written = " and ".join(f"`{u}`" for u in updates)
             return (
-                f"write {written}: atomic updates (`wp.atomic_add` and the like, and `+=`) of one "
-                "element by many threads do no harm"
+                f"write {written}: atomic updates (such as `wp.atomic_add` and `+=`) of one "
+                "element by many threads are safe"
             )
     return _HELP[reads].format(fault.name)
 
@@ -135,12 +135,15 @@ _SEVERITY: dict[str, Severity] = {"race": "error", "mixed": "note", "same": "not
 # What was not looked for and why, and the way out.
 _GAPS = {
     "unwatched": (("races", "its arrays are too large"), "run the script on a smaller problem"),
-    "unseen": (("races", "the CPU looks for them, and the kernel does not compile for it"),
-               "write native text that compilers of the CPU take, too"),
+    "unseen": (("races", "adtool looks for them on the CPU, and the kernel does not compile there"),
+               "write native code that CPU compilers accept too"),
 }  # fmt: skip
 _HELP = {
     True: "read from one array and write to another, or split the work into two launches",
-    False: "use `wp.atomic_add({0}, ...)` or the like, or an element for each thread",
+    False: (
+        "use an atomic update such as `wp.atomic_add({0}, ...)`, or a separate element for each "
+        "thread"
+    ),
 }
 _DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
 

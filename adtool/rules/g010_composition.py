@@ -42,7 +42,7 @@ class Composition(Rule):
             engine.launch(g, dim=n, inputs=[b], outputs=[loss])
 
             error[G010]: the gradient of tape 0 as a whole is wrong: an array that kernel `f` in
-            launch 0 writes shares memory with another one, with a gradient of its own
+            launch 0 writes shares memory with another array that has a separate gradient
             """,
         todo="""
             If arrays share memory, use one array object, or views of it, instead of two arrays
@@ -84,9 +84,12 @@ class Composition(Rule):
         for some in grouped(shared, lambda f: (f[1].arrays, f[1].site)):
             tape, f = some[0]
             yield self.finding(
-                f"{_two(*f.arrays)} have one memory for their gradients, and "
-                f"the gradient of `{f.of}` is wrong because of it (tape {tape})",
-                "give each array a gradient of its own, or share those that take turns",
+                f"{_two(*f.arrays)} share memory for their gradients, so the gradient of "
+                f"`{f.of}` is wrong (tape {tape})",
+                (
+                    "give each array a separate gradient, or share gradients only between arrays "
+                    "that are not in use at the same time"
+                ),
                 span=f.site, tape=tape, launch=-1, count=len(some), arrays=f.arrays,
             )  # fmt: skip
 
@@ -100,11 +103,11 @@ def _why(c: Cause) -> tuple[str, str]:
     where = f"kernel `{c.kernel}` in launch {c.launch}" if c.launch >= 0 else f"`{c.kernel}`"
     if c.kind == "aliasing":
         return (
-            f"an array that {where} writes shares memory with another one, with a gradient of "
-            "its own",
+            f"an array that {where} writes shares memory with another array that has a separate "
+            "gradient",
             "use one array object, or views of it",
         )
     return (
-        f"the gradient changes across {where}" if c.kernel else "no single operation is to blame",
+        f"the gradient changes across {where}" if c.kernel else "no single operation is the cause",
         "look for arrays that are overwritten, shared, or written outside of the tape",
     )

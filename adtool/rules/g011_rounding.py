@@ -84,7 +84,7 @@ class Rounding(Rule):
             yield self.finding(
                 f"rounding in the adjoint of {named(hit.launch)} {seen_of(first, count)}: "
                 f"`d {hit.pair.output} / d {hit.pair.input}`: {hit.pair.reason}{worst}",
-                "rewrite the formula so that nothing large cancels, or use float64 for this part",
+                "rewrite the formula so that no large values cancel, or use float64 for this part",
                 span=first.launch.span, tape=first.tape, launch=first.launch.index, kernel=kernel,
                 count=count, notes=other_pairs(group, hit),
             )  # fmt: skip

@@ -91,7 +91,7 @@ class Unchecked(Rule):
             yield self.finding(
                 f"{first.what} was not checked {where}{reason}",
                 remedy(first.reason)
-                or f"`adtool explain {self.code}` says how to check such parts by themselves",
+                or f"`adtool explain {self.code}` explains how to check such parts alone",
                 span=first.span, tape=first.tape, launch=-1 if first.record else first.index,
                 kernel=first.kernel, count=count,
                 severity="warning" if first.whole else None, follows=first.follows,
@@ -114,37 +114,37 @@ class Unchecked(Rule):
         message, help = {
             "failed": (
                 f"the unwatched run was not compared: {found.why}",
-                "the script was run a second time, as by --as-run, and must be able to run twice; "
-                "--no-as-run leaves that out",
+                "adtool ran the script a second time (--as-run), so the script must be able to "
+                "run twice; --no-as-run turns this off",
             ),
             "different": (
-                "the script behaves differently when it is not watched, so that its gradients "
-                f"were not compared: {found.why}",
-                "look for what depends on time, on files of the run before, on its input, or on "
-                "the tool",
+                "the script behaves differently without adtool, so its gradients were not "
+                f"compared: {found.why}",
+                "look for values that depend on time, on files of an earlier run, on standard "
+                "input, or on adtool",
             ),
             "unsteady": (
                 f"the unwatched run was not compared from backward pass {found.number} on: another "
                 "run of the script gave other values (random numbers without a seed, or threads)",
-                "seed what is random",
+                "set a seed for random numbers",
             ),
             "watched": (
-                f"backward pass {found.number} of the script gave other values when it was not "
-                "watched, the same ones with compiled launches and without: what was checked is "
-                "not what it computes",
-                "look for what depends on time, on memory that nothing wrote (`empty`), or on the "
-                "tool",
+                f"backward pass {found.number} of the script gave other values without adtool, "
+                "both with and without compiled launches: the checked values are not those of a "
+                "normal run",
+                "look for values that depend on time, on uninitialised memory (`empty`), or on "
+                "adtool",
             ),
             "rounding": (
-                f"the unwatched run gave what the watched one gave up to rounding: from backward "
+                "the unwatched run agrees with the watched run up to rounding: from backward "
                 f"pass {found.number} on its gradients have other last digits",
-                "kernels that look for faults may be rounded otherwise, above all where they hold "
-                "C++ text; with --no-bounds none do",
+                "kernels that look for faults may round differently, especially with C++ code; "
+                "--no-bounds turns them off",
             ),
             "part": (
-                f"the unwatched run was compared up to backward pass {found.number} alone: its "
-                "gradients are too large, or its passes too many, to be noted",
-                "make the script's data smaller for the check",
+                f"the unwatched run was compared only up to backward pass {found.number}: its "
+                "gradients are too large, or its passes too many, to be stored",
+                "use smaller data for the check",
             ),
         }[found.kind]
         asked = session.options.as_run
@@ -178,7 +178,7 @@ def _gaps(session: Session) -> Iterator[_Gap]:
             if _NOTHING not in whole.reason and not _repeats_g007(tape):
                 what, reason = "the tape as a whole", whole.reason
                 if session.options.kernels or session.options.skip_kernels:
-                    reason = "--kernel and --skip-kernel leave the whole unchecked"
+                    reason = "with --kernel and --skip-kernel, the tape as a whole is not checked"
                 yield _Gap(tape.tape, -1, what, reason, whole.site or _place(tape), whole=True)
         cause = whole.cause if whole is not None else None
         known = {(x.index, x.skipped) for x in tape.launches if x.skipped}

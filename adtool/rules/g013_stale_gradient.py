@@ -97,12 +97,12 @@ def _cure(f: Stale) -> Fix | None:
 
 def _said(f: Stale) -> tuple[str, str]:
     """What is wrong, and what to do."""
-    clear = "clear the gradients between the two: tape.zero(), or a.grad.zero_()"
+    clear = "clear the gradients between the two backward passes: tape.zero(), or a.grad.zero_()"
     a = f"`{f.array}`" if f.array else "an array"
     if f.kind == "values":
         return (
-            f"backward() added to the gradient of {a}, which an earlier backward() had made at "
-            f"other values of {a}", clear,
+            f"backward() added to the gradient of {a}, which an earlier backward() "
+            f"computed at other values of {a}", clear,
         )  # fmt: skip
     if f.kind == "twice":
         return (
@@ -111,15 +111,15 @@ def _said(f: Stale) -> tuple[str, str]:
         )  # fmt: skip
     if f.kind == "passed on":
         return (
-            f"backward() passed on the gradient that an earlier one had left in {a}, which the "
-            "tape computes", clear,
+            f"backward() passed on the gradient that an earlier backward() left in {a}, "
+            "which the tape computes", clear,
         )  # fmt: skip
     if f.kind == "recompute":
         kernel = f"kernel `{f.by.name}`" if f.by.launch >= 0 else f"`{f.by.name}`"
         at = f" at {f.by.site}" if f.by.site is not None else ""
         return (
             f"backward() read {a}, which was not computed from the present inputs of the tape: "
-            f"{kernel}{at} did not run again after they had changed",
-            "run all launches of the tape again after its inputs have changed, or record it anew",
+            f"{kernel}{at} did not run again after they changed",
+            "run all launches of the tape again after its inputs change, or record the tape again",
         )
-    return f.text, "record the tape again after its inputs have changed"
+    return f.text, "record the tape again after its inputs change"

@@ -52,7 +52,7 @@ class UnassignedRead(Rule):
             yield self.finding(
                 f"kernel `{launch.kernel}` reads `{name}` before it has a value "
                 f"{seen(len(group), tape, launch.index)}",
-                f"assign `{name}` on every path, or first",
+                f"assign `{name}` on every path, or once before",
                 span=span, tape=tape, launch=launch.index, kernel=launch.kernel,
                 count=len(group),
             )  # fmt: skip

@@ -39,7 +39,7 @@ class AccuracyRegression(Rule):
         example="""
             root = wp.sqrt(1.0 + r * r) + 512.0 - 512.0     # was: wp.sqrt(1.0 + r * r)
 
-            error[G015]: kernel `energy` is less accurate than the baseline says: ...
+            error[G015]: kernel `energy` is less accurate than in the baseline:  ...
             """,
         todo="""
             Look at the changes of the kernel, or of its input values. If you accept the loss of
@@ -82,8 +82,11 @@ class AccuracyRegression(Rule):
             if len(group) > 1 + _SHOWN:
                 notes.append(f"and {more(len(group) - 1 - _SHOWN, 'pair')}")
             yield self.finding(
-                f"{what} is less accurate than the baseline says: {before.name}: {first.why}",
-                "look at what changed; where it is meant, `adtool baseline write` keeps it",
+                f"{what} is less accurate than in the baseline: {before.name}: {first.why}",
+                (
+                    "look at the changes; if the loss is intended, `adtool baseline write` "
+                    "stores the new accuracy"
+                ),
                 span=span, tape=tape, launch=launch,
                 kernel="" if before.tape else _label(first), notes=tuple(notes),
             )  # fmt: skip

@@ -108,7 +108,7 @@ def _said(m: Measured) -> str:
     if e.error is None and e.rounding is None:
         return "it was not measured"
     if e.tape and size(e.rounding) > size(e.error):
-        return f"its values are rounded, which puts the gradient off by {e.rounding:.2g}"
+        return f"rounding of its values causes an error of the gradient of {e.rounding:.2g}"
     if size(e.rounding) > size(e.error):
-        return f"rounding puts it off by {e.rounding:.2g}"
-    return f"it is off by {e.error:.2g}"
+        return f"rounding causes an error of {e.rounding:.2g}"
+    return f"its error is {e.error:.2g}"

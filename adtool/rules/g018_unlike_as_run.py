@@ -38,7 +38,7 @@ class UnlikeAsRun(Rule):
             adtool check --as-run train.py
 
             error[G018]: backward pass 3 gave another gradient of argument `x` of kernel `f` in
-            operation 0 when nothing watched it: element [1] is 12, and 32 without
+            operation 0 without adtool:  element [1] is 12, and 32 without
             compiled launches
             """,
         todo="""
@@ -63,11 +63,10 @@ class UnlikeAsRun(Rule):
             values = f"{found.other}, and {found.plain} without compiled launches"
             avoid = "ENGINE_NATIVE_AFTER=-1 avoids it"
         else:
-            values = f"{found.plain}, and {found.other} where kernels look for faults"
-            avoid = "--no-bounds checks what the unwatched run computes"
+            values = f"{found.plain}, and {found.other} with kernels that look for faults"
+            avoid = "--no-bounds checks the values of the unwatched run"
         yield self.finding(
-            f"backward pass {found.number} gave {what} when nothing watched it: {element} "
-            f"is {values}",
+            f"backward pass {found.number} gave {what} without adtool: {element} is {values}",
             f"this is a fault of the engine: report it, with {with_it}; {avoid}",
             span=span, tape=-1, launch=-1,
         )  # fmt: skip

@@ -30,13 +30,13 @@ def way_out(peer: Peer) -> str:
     """What to do about it."""
     return (
         f"rewrite it, or run the program with `--alias {peer.name.lower()}`, on the engine, whose "
-        "adjoint of it is right"
+        "adjoint of it is correct"
     )
 
 
 def told(peer: Peer) -> str:
     """Whose fault it is, why, and what to do."""
-    fault = f"{peer.name}'s own adjoint of this kernel is wrong, not the kernel"
+    fault = f"{peer.name}'s own adjoint of this kernel is wrong, and not the kernel"
     if not peer.reasons:
         return f"{fault}; {way_out(peer)}"
     likely = "probably because " if len(peer.reasons) > 1 else ""
@@ -45,4 +45,4 @@ def told(peer: Peer) -> str:
 
 def others(peer: Peer) -> tuple[str, ...]:
     """Notes of further reasons that may be."""
-    return tuple(f"it may also be that {r.text} ({r.span})" for r in peer.reasons[1:_SHOWN])
+    return tuple(f"another possible cause: {r.text} ({r.span})" for r in peer.reasons[1:_SHOWN])

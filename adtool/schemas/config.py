@@ -26,16 +26,18 @@ def schema(commands: Mapping[str, Any]) -> dict[str, Any]:
     by_script = {configuration.spelled(n) for n in configuration.by_script(commands["check"])}
     override = {k: v for k, v in tables["check"].items() if configuration.spelled(k) in by_script}
     adtool = {
-        "description": "Options of adtool's commands, without the dashes before them.",
+        "description": "Options of the commands of adtool, without dashes.",
         **_closed(
             {
                 **shared,
                 configuration.SCRIPTS: {
-                    "description": "What `adtool check` is about where nothing is named.",
+                    "description": "What `adtool check` checks if you name no script.",
                     **_PATTERNS,
                 },
                 configuration.OVERRIDES: {
-                    "description": "Options of `adtool check` for some scripts; later ones win.",
+                    "description": (
+                        "Options of `adtool check` for some scripts; later tables take precedence."
+                    ),
                     "type": "array",
                     "items": {
                         **_closed({"paths": {**_PATTERNS, "minItems": 1}, **override}),

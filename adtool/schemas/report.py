@@ -21,7 +21,7 @@ def schema() -> dict[str, Any]:
     one = _of(Report, kinds)
     kinds["Report"]["properties"]["schema"] = {"const": SCHEMA}
     several = {
-        "description": "Several scripts, or a choice among them: `runs` has one for each.",
+        "description": "Several scripts, or a selection of them: `runs` has one report for each.",
         "type": "object",
         "required": ["schema", "tool", "ok", "exit_code", "runs"],
         "properties": {
@@ -36,7 +36,7 @@ def schema() -> dict[str, Any]:
     return {
         "$schema": DIALECT,
         "title": "The report of adtool check --format json",
-        "description": "Fields may be added under the same `schema`; none changes its meaning.",
+        "description": "The same `schema` may get new fields; existing fields keep their meaning.",
         "if": {"required": ["runs"]},
         "then": several,
         "else": one,

@@ -73,7 +73,7 @@ def report_lines(outcomes: Sequence[Outcome], seconds: float) -> list[str]:
     total = kinds[-1]
     out.append(
         f"caught {total.caught} of {total.mutants} wrong gradients, {total.alarms} false alarms "
-        f"on {total.right} right ones, in {seconds:.0f} s"
+        f"on {total.right} correct ones, in {seconds:.0f} s"
     )
     return out
 

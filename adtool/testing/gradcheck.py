@@ -112,15 +112,19 @@ class Gradcheck:
         if isinstance(what, engine.Tape):
             for name in _OF_LAUNCHES:
                 if call[name] is not None:
-                    _refuse(f"{name} is not for tapes", "the launches are on the tape")
+                    _refuse(f"{name} does not work with tapes", "the launches are on the tape")
         elif callable(what) or isinstance(what, engine.Kernel):
             for name in _OF_TAPES:
                 if name in options:
-                    _refuse(f"{name} is for tapes", "record the launches, and hand over the tape")
+                    _refuse(
+                        (f"{name} works only with tapes"), "record the launches, and pass the tape"
+                    )
             if not isinstance(what, engine.Kernel) and options.get("order", 1) != 1:
-                _refuse("order is for kernels and tapes", "hand over the tape that it records")
+                _refuse(
+                    ("order works only with kernels and tapes"), "pass the tape that it records"
+                )
         else:
-            _refuse(f"cannot check {what!r}", "it takes a kernel, a function of arrays, or a Tape")
+            _refuse(f"cannot check {what!r}", "pass a kernel, a function of arrays, or a Tape")
 
 
 def observation_of(terms: Terms) -> Observation:

@@ -25,8 +25,9 @@ from engine.classes import dataclass
 
 NAME = "adtool"
 _UNABLE = (
-    "help: checks run before the test's fixtures are torn down: what it replaces (`monkeypatch`) "
-    "may be what they need. `@pytest.mark.adtool(enabled=False)` leaves the test out"
+    "help: checks run before pytest tears down the fixtures of the test, so they see its "
+    "replacements (`monkeypatch`). To skip the checks of this test, use "
+    "`@pytest.mark.adtool(enabled=False)`"
 )
 _OWN = ("expect", "enabled")  # keywords of the marker alone
 _SEEN = pytest.StashKey[Observation]()
@@ -196,7 +197,7 @@ def _objection(report: Report, plan: Plan, at_end: bool) -> str:
     if bad:
         head = _head(bad[0], len(bad))
     elif missing:
-        head = f"{', '.join(missing)} was expected, and not found"
+        head = f"{', '.join(missing)} was expected but not found"
     elif report.error is not None and plan.asked and not expect and not at_end:
         head = report.error.message
     return f"adtool: {head}\n\n{verdict_text(report)}" if head else ""

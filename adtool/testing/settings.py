@@ -106,7 +106,7 @@ def checked(given: Mapping[str, Any], more: Iterable[str] = ()) -> None:
             help = "did you mean " + " or ".join(f"`{n}`" for n in near) + "?" if near else (
                 "known are " + ", ".join(sorted(known))
             )  # fmt: skip
-            raise ToolError(f"`{name}` is no option", help)
+            raise ToolError(f"`{name}` is not an option", help)
         wanted, fits = _KINDS[name]
         if not fits(value):
             raise ToolError(f"{name} is {wanted}, not {value!r}")

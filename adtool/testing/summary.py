@@ -10,7 +10,7 @@ from adtool.places import shortened
 from adtool.verdicts import passed
 
 _SHOWN = 20  # lines of each kind
-_NOTHING = "nothing was checked: no test that ran to its end recorded a tape with launches"
+_NOTHING = "nothing was checked: no finished test recorded a tape with launches"
 
 
 def lines(
@@ -58,7 +58,7 @@ def lines(
     for module, made in list(imported.items())[:_SHOWN]:
         tapes = counted(made, "tape")
         yield (
-            f"not checked: {module}: {tapes} recorded while it was imported; record them in a test "
+            f"not checked: {module}: {tapes} recorded at import; record them in a test "
             "or a fixture", "yellow",
         )  # fmt: skip
     if asked and not pairs and not failed:

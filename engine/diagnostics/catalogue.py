@@ -27,7 +27,7 @@ CODES: dict[str, str] = {
     "E208": "unknown device",
     "E209": "out of memory",
     "E210": "a test inside a kernel failed",
-    "E211": "a kernel accessed something outside of an array, view, vector or matrix",
+    "E211": "access outside of an array, view, vector or matrix",
     "E212": "geometry that a kernel queries is gone",
     "E213": "bad use of a captured graph, a stream or an event",
     # Compilation
@@ -44,5 +44,5 @@ CODES: dict[str, str] = {
     "E405": "unknown kernel, input or output in a mask",
     "E406": "bad tangent for a forward derivative",
     "E407": "threads overwrite each other's values",
-    "E408": "an operation of the tape overwrote values that a gradient needs",
+    "E408": "the tape overwrote values that a gradient needs",
 }

@@ -220,8 +220,8 @@ class Translation:
         kept = next((n for n in sorted(_names(code)) if _HANDLES.fullmatch(n)), None)
         if kept is not None:
             raise Untranslatable(
-                f"it calls `{kept}`: what belongs to Warp itself, as meshes, grids, volumes and "
-                "tiles, is not the engine's"
+                f"it calls `{kept}`: an object of Warp, such as a mesh, grid, volume or tile, is "
+                "not an object of the engine"
             )
         around = inner.__globals__
         names = {name: self._lazily(around[name]) for name in _names(code) if name in around}

@@ -89,7 +89,7 @@ def test_names_that_are_refused(adtool: Tool, name: str) -> None:
     adtool.script(RIGHT)
     done = adtool("check", "--alias", name, "script.py")
     assert done.returncode == 2
-    assert "is no name for the engine" in done.stderr
+    assert "cannot be a name of the engine" in done.stderr
 
 
 def test_who_forgets_it_is_told(adtool: Tool) -> None:

@@ -159,7 +159,7 @@ TOLD = {
     "random": (UNSTEADY, "G012", "note", "other values"),
     "kernels-that-look": (
         SEEN + "FACTOR = 3.0 if looked_at else 4.0" + SQUARES, "G018", "error",
-        "element [2] is 8, and 6 where kernels look for faults",
+        "element [2] is 8, and 6 with kernels that look for faults",
     ),
     "rounding": (
         SEEN + "FACTOR = 3.0 if looked_at else np.nextafter(np.float32(3), 4)" + SQUARES,
@@ -167,15 +167,15 @@ TOLD = {
     ),
     "first-run": (
         SEEN + "FACTOR = 3.0 if before else 4.0" + SQUARES, "G012", "warning",
-        "backward pass 0 of the script gave other values when it was not watched",
+        "backward pass 0 of the script gave other values without adtool",
     ),
     "other-passes": (
         SEEN + "FACTOR = 1.0" + SQUARES.replace("range(3)", "range(4 if before else 3)"), "G012",
-        "warning", "it runs 4 backward passes in place of 3",
+        "warning", "it runs 4 backward passes instead of 3",
     ),
     "other-tape": (
         SEEN + "FACTOR = 1.0" + SQUARES.replace("zeros(3)", "zeros(4 if before else 3)"), "G012",
-        "warning", "backward pass 0 is of another tape",
+        "warning", "backward pass 0 belongs to another tape",
     ),
     "once": (
         SEEN + "FACTOR = 1.0" + SQUARES + "assert not before, 'already there'", "G012", "warning",

@@ -123,7 +123,7 @@ def test_a_finding_is_reduced_to_one_thread(project: Tool) -> None:
         assert names == {"train.py", "shapes.py"}
     none = project("reduce", "--code", "G003", "run.adt")
     assert none.returncode == 2
-    assert "error: nothing to reduce: its check gives no G003" in none.stderr
+    assert "error: nothing to reduce: the check of the capture gives no G003" in none.stderr
 
 
 def test_everything_else_takes_captures(project: Tool) -> None:
@@ -187,7 +187,7 @@ def test_faults_of_the_run_are_told_by_the_names_of_the_capture(adtool: Tool) ->
         assert str(adtool.folder).encode() not in text
     again = adtool("reduce", "script.adt")
     assert again.returncode == 2
-    assert "G008 cannot be reduced: it was seen while the program ran" in again.stderr
+    assert "G008 cannot be reduced: adtool found it while the program ran" in again.stderr
     (adtool.folder / "known.py").unlink()
     moved(adtool, "script.adt")
     (adtool.folder.parent / "known.adt").rename(adtool.folder / "known.adt")
@@ -253,17 +253,20 @@ def test_a_capture_with_its_check_knows_what_only_the_program_tells(adtool: Tool
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["capture"], "no script is named"),
+        (["capture"], "the script is missing"),
         (["capture", "--out", ".", "train.py"], "`.` cannot be written: it is a folder"),
-        (["capture", "--out", "x.py", "train.py"], "a capture would be taken for a Python file"),
+        (
+            ["capture", "--out", "x.py", "train.py"],
+            "a capture must not have the name of a Python file",
+        ),
         (["capture", "--out", "no/run.adt", "train.py"], "cannot be written"),
-        (["check", "no.adt"], "no script `no.adt`"),
-        (["check", "bad.adt"], "`bad.adt` cannot be used: it is no capture"),
+        (["check", "no.adt"], "the script `no.adt` does not exist"),
+        (["check", "bad.adt"], "`bad.adt` cannot be used: it is not a capture"),
         (["check", "cut.adt"], "`cut.adt` cannot be used"),
         (["check", "bad.adt", "--trust"], "is a capture, which takes no arguments: `--trust`"),
-        (["reduce", "train.py"], "is no capture"),
-        (["graph", "bad.adt"], "it is no capture"),
-        (["trace", "bad.adt"], "it is no capture"),
+        (["reduce", "train.py"], "is not a capture"),
+        (["graph", "bad.adt"], "it is not a capture"),
+        (["trace", "bad.adt"], "it is not a capture"),
     ],
 )
 def test_what_cannot_be_done_is_said(project: Tool, args: list[str], words: str) -> None:

@@ -148,7 +148,9 @@ def test_a_fix_that_brings_another_fault_to_light_is_not_made(adtool: Tool) -> N
     assert [f["code"] for f in data["findings"] if f["severity"] == "error"] == ["G004"]
     assert data["findings"][0]["fix"]["safe"] is True
     assert (adtool.folder / "shared.py").read_text() == SHARED
-    assert "not fixed: error[G004] at script.py:8: with it there is error[G001]" in done.stderr
+    assert (
+        "not fixed: error[G004] at script.py:8: with the change there is error[G001]"
+    ) in done.stderr
     assert "changed" not in done.stderr
 
 
@@ -176,8 +178,8 @@ def test_a_module_of_two_scripts_is_fixed_once(adtool: Tool) -> None:
 def test_what_is_refused(adtool: Tool) -> None:
     adtool.script("")
     for words, message in (
-        (["--fix", "--diff"], "--fix writes what --diff only shows"),
-        (["--unsafe-fixes"], "--unsafe-fixes says which fixes --fix and --diff make"),
+        (["--fix", "--diff"], "--fix and --diff exclude each other"),
+        (["--unsafe-fixes"], "--unsafe-fixes needs --fix or --diff"),
     ):
         done = adtool("check", *words, "script.py")
         assert done.returncode == 2 and message in done.stderr

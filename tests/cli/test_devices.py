@@ -153,7 +153,9 @@ def test_sums_that_are_not_the_same_twice(with_gpus: Any) -> None:
         ("G007", "note", line_of("wp.atomic_add(e")), ("G007", "note", line_of("x[at[i]]")),
     ]  # fmt: skip
     first, second = (f["message"] for f in found)
-    assert "`total` gives other last digits each time" in first and "its results differ by" in first
+    assert (
+        "`total` gives different last digits in each run"
+    ) in first and "its results differ by" in first
     assert "of the largest value of 'e' from run to run on cuda:0" in first
     assert "its gradients differ by" in second and "'x'" in second
     assert "several threads add floats to an element of 'e'" in found[0]["notes"]

@@ -126,7 +126,7 @@ def test_no_temporary_folder(adtool: Any) -> None:
     adtool.command = [*adtool.command[:-1], code]
     done = adtool("check", "script.py")
     assert done.returncode == 2
-    assert done.stderr.startswith("error: no temporary folder can be made: ")
+    assert done.stderr.startswith("error: adtool cannot create a temporary folder: ")
     assert "help: set TMPDIR" in done.stderr
     assert "Traceback" not in done.stderr
     report = adtool.report("script.py")

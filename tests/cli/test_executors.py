@@ -108,7 +108,7 @@ def test_an_interrupt_ends_all(adtool: Any, number: str, jobs: str) -> None:
     messages = [r["error"]["message"] for r in runs[1:]]
     begun = int(jobs)
     assert all(f"interrupted by {number} while the script ran" in m for m in messages[:begun])
-    assert messages[begun:] == ["not run: an interrupt came first"] * (3 - begun)
+    assert messages[begun:] == ["not run: interrupted before"] * (3 - begun)
     for path in wanted:
         assert _gone(int(path.read_text()))
 

@@ -100,7 +100,7 @@ def test_a_summary_that_is_a_pipe(wrong: Any) -> None:
     wrong.env["GITHUB_STEP_SUMMARY"] = str(pipe)
     done = wrong("check", "--format", "github", "wrong.py")  # nobody reads it: no wait
     assert done.returncode == 1 and done.stdout.startswith("::error file=")
-    assert "summary cannot be written" in done.stderr and "no program reads it" in done.stderr
+    assert "summary cannot be written" in done.stderr and "no program reads the pipe" in done.stderr
     with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
         assert "warning" not in wrong("check", "--format", "github", "wrong.py").stderr
         assert reader.communicate()[0].startswith("\n## `wrong.py`: failed\n")

@@ -1,4 +1,4 @@
-"""Ctrl-C while launches are checked: what was checked by then is reported."""
+"""Ctrl-C while launches are checked: adtool reports the checks up to then."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_what_was_checked_is_reported(adtool: Any) -> None:
     assert [x["index"] for x in report["launches"]] == [0, 1]
     assert {p["verdict"] for x in report["launches"] for p in x["pairs"]} == {"pass"}
     assert "interrupted by SIGINT while checking tape 0, launch 2, kernel `double`" in err
-    assert "what was checked by then is reported" in err and "Traceback" not in err
+    assert "adtool reports the checks up to then" in err and "Traceback" not in err
 
 
 def test_the_time_limit_reports_what_was_checked(adtool: Any) -> None:
@@ -63,7 +63,7 @@ def test_the_time_limit_reports_what_was_checked(adtool: Any) -> None:
     assert [x["index"] for x in report["launches"]] == [0, 1]
     assert report["error"]["message"] == (
         "stopped after the time limit of 600 s while checking tape 0, launch 2, kernel `double`; "
-        "what was checked by then is reported"
+        "adtool reports the checks up to then"
     )
 
 

@@ -134,12 +134,20 @@ def test_entries_that_are_not_finite(adtool) -> None:
         (["--kernel", "n*"], "no launch of a kernel `n*` was recorded", "`scale`"),
         (["--kernel", "scale", "--input", "q"], "has no input 'q'", "0: x, 1: w"),
         (["--kernel", "scale", "--input", "q"], "--> script.py:35:5", "wp.launch(scale"),
-        (["--kernel", "scale", "--launch", "0:1"], "launch 0:1 is none of kernel", "0:0, 1:1"),
-        (["--kernel", "scale", "--launch", "one"], "is no TAPE:LAUNCH", "write 0:3"),
+        (
+            ["--kernel", "scale", "--launch", "0:1"],
+            "launch 0:1 is not a launch of kernel",
+            "0:0, 1:1",
+        ),
+        (["--kernel", "scale", "--launch", "one"], "is not TAPE:LAUNCH", "write 0:3"),
         (["--kernel", "scale", "--out", "a.gif"], "`a.gif` cannot be written: its name", ".svg"),
-        (["--kernel", "scale", "--out", "no/a.png"], "there is no folder `no`", ""),
-        ([], "no kernel is named, 3 were launched, and 2 of them fail a check", "name one by"),
-        (["--launch", "3:0"], "there is no launch 3:0", "name one of these kernels"),
+        (["--kernel", "scale", "--out", "no/a.png"], "the folder `no` does not exist", ""),
+        (
+            [],
+            ("no kernel was chosen: 3 were launched, and 2 of them fail a check"),
+            "choose one with",
+        ),
+        (["--launch", "3:0"], "the launch  does not exist3:0", "name one of these kernels"),
     ],
 )
 def test_what_cannot_be_done(adtool, args, said, help) -> None:
@@ -200,7 +208,7 @@ def test_a_kernel_that_need_not_be_named(adtool) -> None:
     assert done.returncode == 0 and "kernel `scale`, 4 threads" in done.stdout
     done = adtool("jacobian", "script.py")
     assert done.returncode == 0 and "kernel `wrong`, 4 threads" in done.stdout
-    assert "launch 0:1, the only one of `wrong`, the only kernel that a check fails" in done.stdout
+    assert "launch 0:1, the only one of `wrong`, the only kernel that fails a check" in done.stdout
     adtool.script(second.replace(" * 1.01", ""))
     done = adtool("jacobian", "script.py", "3", "--kernel", "wrong")
     assert done.returncode == 2 and "none of them fails a check" in done.stderr

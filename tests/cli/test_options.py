@@ -61,7 +61,7 @@ def test_a_choice_of_tapes_and_launches(wrong: Any) -> None:
     done = wrong("check", "--launch", "0:9", "script.py")
     assert done.returncode == 2 and "the tapes have 2, 2 launches" in done.stderr
     done = wrong("check", "--launch", "x", "script.py")
-    assert done.returncode == 2 and "`x` is no number of a launch" in done.stderr
+    assert done.returncode == 2 and "`x` is not the number of a launch" in done.stderr
 
 
 def test_no_end_to_end_is_said(wrong: Any) -> None:

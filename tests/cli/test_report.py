@@ -60,7 +60,7 @@ def test_a_report_in_json_and_the_last_run_are_shown(adtool: Tool) -> None:
     (adtool.folder / "report.json").write_text(written)
     one = json.loads(written)
     (adtool.folder / "runs.json").write_text(json.dumps({"schema": 1, "runs": [one, one]}))
-    for name, said in (("report", "a report in JSON has no tapes"), ("runs", "2 scripts")):
+    for name, said in (("report", "a JSON report has no tapes"), ("runs", "2 scripts")):
         done = adtool("report", f"{name}.json", "--out", f"{name}.html")
         assert done.returncode == 0, done.stderr
         text = (adtool.folder / f"{name}.html").read_text()

@@ -112,9 +112,9 @@ def test_folders_without_scripts(adtool: Any) -> None:
     adtool.script("", "empty/notes.txt")
     adtool.script("{}", "books/a.ipynb")
     adtool.script("print('main')", "pack/__main__.py")
-    refused(adtool("check", "empty"), "no script in the folder `empty`", "'empty/**/*.py'")
-    refused(adtool("check", "books"), "no script in the folder", "nbconvert --to script books/*")
-    refused(adtool("check", "pack"), "no script in the folder", "-m pack runs that")
+    refused(adtool("check", "empty"), "the folder `empty` has no script", "'empty/**/*.py'")
+    refused(adtool("check", "books"), "has no script", "nbconvert --to script books/*")
+    refused(adtool("check", "pack"), "has no script", "-m pack runs that")
 
 
 # ---- standard input
@@ -177,9 +177,13 @@ def test_a_script_on_standard_input_runs_again(adtool: Any) -> None:
 @pytest.mark.parametrize(
     ("args", "words", "help"),
     [
-        (["check", "--each", "-", "a.py"], "`-` is one script", "adtool check - [ARGS...]"),
-        (["check", "--each", "-", "-"], "`-` is one script", "adtool check - [ARGS...]"),
-        (["check", "sub", "-"], "`-` is one script", "adtool check - [ARGS...]"),
+        (
+            ["check", "--each", "-", "a.py"],
+            "`-` must be the only script",
+            "adtool check - [ARGS...]",
+        ),
+        (["check", "--each", "-", "-"], "`-` must be the only script", "adtool check - [ARGS...]"),
+        (["check", "sub", "-"], "`-` must be the only script", "adtool check - [ARGS...]"),
         (["check", "--fix", "-"], "has no file to change", "save it in a file"),
         (["check", "--diff", "-"], "has no file to change", "save it in a file"),
         (["baseline", "write", "-"], "kept by the name of a script", "save the script"),
@@ -254,7 +258,7 @@ def test_the_help_of_a_relative_import_works(
     process = adtool.start(*words, str(script), *kernel, "--n", "a b", cwd=there)
     _, err = process.communicate(timeout=300)
     assert process.returncode == 2 and "attempted relative import" in err
-    (line,) = re.findall(r"^help: the script is a module of a package, and is run as one: (.*)$",
+    (line,) = re.findall(r"^help: the script is a module of a package: run (.*)$",
                          err, re.MULTILINE)  # fmt: skip
     assert f"-m pack.sub.train {' '.join([*kernel, '--n'])} 'a b'" in line
     assert ("cd " in line) == (folder != ".")

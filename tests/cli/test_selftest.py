@@ -45,5 +45,5 @@ def test_the_table_says_what_went_wrong() -> None:
     text = "\n".join(report_lines(outcomes, 1.0))
     assert "false alarm: a (fail)" in text and "undecided: b (noise)" in text
     assert "missed: b, zero (pass)" in text
-    assert "caught 1 of 2 wrong gradients, 1 false alarms on 2 right ones" in text
+    assert "caught 1 of 2 wrong gradients, 1 false alarms on 2 correct ones" in text
     assert not score("", outcomes).perfect and score("", outcomes[1:2]).perfect

@@ -105,7 +105,7 @@ def test_no_trust_by_a_file_that_comes_along(
     for command in (["check", "evil.adt"], ["reduce", "evil.adt"], ["graph", "evil.adt"]):
         done = tool(*command)
         assert done.returncode == 2
-        assert "trust is for the command line alone" in done.stderr
+        assert "trust is only for the command line" in done.stderr
         assert "--trust" in done.stderr
     assert not list(tmp_path.rglob("RAN"))
     (folder / place / "pyproject.toml").write_text("[tool.adtool]\ntimeout = 60\n")

@@ -64,7 +64,7 @@ def test_it_is_one_text_with_python_lines_as_comments(shown: tuple[str, list[str
     text, names = shown
     assert "#include" not in text and "#line" not in text and "\x1b" not in text
     assert [s for s in SYMBOL.findall(text) if not s.endswith("_apart")] == names
-    assert text.startswith("// kernel `winner`, the CUDA text of the ")
+    assert text.startswith("// kernel `winner`, the CUDA code of the ")
     assert "(script.py:8)" in text.partition("\n")[0]
     assert text.count("// 10: wp.atomic_max(y, 0,\n") and "nvcc -std=c++17" in text
     assert not re.search(r"//.*\\$", text, re.M)  # it would go on in the next line

@@ -86,7 +86,7 @@ def test_two_members_of_one_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_other_compressions(kind: int, tmp_path: Path) -> None:
     path = archive(tmp_path / "run.adt", list(members(PROGRAM).items()), kind)
-    assert "packed in a way" in refused(path)
+    assert "compressed by a method" in refused(path)
 
 
 def test_encrypted_members(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_encrypted_members(tmp_path: Path) -> None:
     data[at + 8] |= 1
     path = tmp_path / "run.adt"
     path.write_bytes(data)
-    assert "packed in a way" in refused(path)
+    assert "compressed by a method" in refused(path)
 
 
 _BOMBS = {
@@ -334,7 +334,7 @@ def test_an_array_of_more_dimensions_than_there_are(
     assert ended.value.code == 2, out + err
     assert len(re.findall("^error: ", out + err, re.MULTILINE)) == 1, out + err
     member = f"arrays/{hashlib.sha256(new).hexdigest()}.npy"
-    assert f"`bad.adt` cannot be used: its {member} is not of the shape" in " ".join(
+    assert f"`bad.adt` cannot be used: its {member} does not have the shape" in " ".join(
         (out + err).split()
     )
     assert [f for f in os.listdir(tmp_path) if f != ".adtool"] == ["bad.adt"]

@@ -164,7 +164,7 @@ def test_odd_arrays(count: int, tmp_path: Path) -> None:
 
     holds()
     # Each is met: arrays that are read, of another size, and odd ones.
-    assert len(seen) == 3 and seen["its MEMBER is not of the shape"] > count // 2, seen
+    assert len(seen) == 3 and seen["its MEMBER does not have the shape"] > count // 2, seen
 
 
 def test_an_error_does_not_repeat_what_it_is_about() -> None:

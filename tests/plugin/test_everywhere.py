@@ -127,7 +127,7 @@ def test_findings_fail_the_tests_that_made_the_tapes(project: Project, workers: 
     assert "adtool" not in done.text("test_fails_by_itself")
     assert "own failure" in done.text("test_unit_fails")
     assert "adtool" not in done.text("test_unit_fails")
-    assert "G005 was expected, and not found" in done.text("test_one_of_two_expected")
+    assert "G005 was expected but not found" in done.text("test_one_of_two_expected")
     assert "own reason" in done.text("test_skips_itself")
     head, *rest = done.section
     # A test with the fixture's teardown is one more, unless it has a tape of its own.
@@ -167,7 +167,7 @@ def test_nothing_checked_is_said(project: Project) -> None:
     done = project("--adtool", "test_a.py")
     assert done.code == 0
     assert done.section == [
-        "warning: nothing was checked: no test that ran to its end recorded a tape with launches"
+        "warning: nothing was checked: no finished test recorded a tape with launches"
     ]
     done = project("--adtool", "test_b.py")
     assert done.code == 0
@@ -183,8 +183,7 @@ def test_tapes_of_imports_are_told(project: Project) -> None:
     assert done.code == 0, done.out
     assert done.section == [
         "1 test, 1 tape, 1 launch, 1 pair checked: passed",
-        "not checked: test_a.py: 1 tape recorded while it was imported; record them in a test or "
-        "a fixture",
+        "not checked: test_a.py: 1 tape recorded at import; record them in a test or a fixture",
     ]
 
 

@@ -82,7 +82,7 @@ REFUSED = [
     ({"order": 3}, "order is 1 or 2"),
     ({"gate": "fatal"}, "gate is one of error, warning, note"),
     ({"ignore": "G99"}, "no finding has the code 'G99'"),
-    ({"kernels": "a"}, "kernels is for tapes"),
+    ({"kernels": "a"}, "kernels works only with tapes"),
 ]
 
 @pytest.mark.parametrize(("options", "words"), REFUSED)

@@ -95,7 +95,7 @@ def test_settings_above_of_another_user(tmp_path: Path) -> None:
     for reading in (settings, project):
         with pytest.raises(ToolError, match="settings of another user") as caught:
             reading(below, COMMANDS.commands)
-        assert "an empty one is enough" in caught.value.help
+        assert "an empty file is enough" in caught.value.help
     assert settings(tmp_path, COMMANDS.commands)["check"]["quiet"] is True  # not above
     os.chown(below, 4321, -1)
     assert settings(below, COMMANDS.commands)["check"]["quiet"] is True  # of the folder's owner
@@ -132,13 +132,13 @@ def test_nothing_to_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words", "help"),
     [
-        ("max-input = 1", "max-input is no option of adtool", "max-inputs"),
-        ("each = true", "each is for the command line alone", "--each"),
+        ("max-input = 1", "max-input is not an option of adtool", "max-inputs"),
+        ("each = true", "each is only for the command line", "--each"),
         ("verbose = 'yes'", "verbose is a switch", ""),
         ("eps = [1]", "eps takes a number, not [1]", ""),
-        ("ignore = [true]", "ignore takes a text, or a list of such", ""),
-        ("check.bogus = 1", "[tool.adtool.check] bogus is no option", ""),
-        ("eps = ", "is no TOML", ""),
+        ("ignore = [true]", "ignore takes a text, or a list of them", ""),
+        ("check.bogus = 1", "[tool.adtool.check] bogus is not an option", ""),
+        ("eps = ", "is not TOML", ""),
     ],
 )
 def test_what_is_wrong(tmp_path: Path, text: str, words: str, help: str) -> None:
@@ -175,18 +175,18 @@ OVERRIDE = "[[tool.adtool.overrides]]\npaths = ['a']\n"
 @pytest.mark.parametrize(
     ("text", "words", "help"),
     [
-        ("[tool.adtool]\nscripts = 'x'", "scripts takes a list of texts, not 'x'", ""),
-        ("[tool.adtool]\nscripts = [1]", "scripts takes a list of texts, not [1]", ""),
-        ("[tool.adtool]\nscript = ['x']", "script is no option", "scripts"),
-        ("[tool.adtool]\noverride = []", "override is no option", "overrides"),
-        ("[tool.adtool]\noverrides = 3", "overrides are tables", ""),
-        ("[tool.adtool.overrides]\npaths = ['a']", "overrides are tables", ""),
+        ("[tool.adtool]\nscripts = 'x'", "scripts takes a list of strings, not 'x'", ""),
+        ("[tool.adtool]\nscripts = [1]", "scripts takes a list of strings, not [1]", ""),
+        ("[tool.adtool]\nscript = ['x']", "script is not an option", "scripts"),
+        ("[tool.adtool]\noverride = []", "override is not an option", "overrides"),
+        ("[tool.adtool]\noverrides = 3", "write overrides as tables", ""),
+        ("[tool.adtool.overrides]\npaths = ['a']", "write overrides as tables", ""),
         ("[[tool.adtool.overrides]]\neps = 1.0", "[[tool.adtool.overrides]] 1 has no paths", ""),
-        (OVERRIDE + "ep = 1.0", "1, ep is no option", "eps"),
-        (OVERRIDE + "path = ['x']", "1, path is no option", "paths"),
-        (OVERRIDE + OVERRIDE + "jobs = 3", "2, jobs: this is for the run as a whole",
+        (OVERRIDE + "ep = 1.0", "1, ep is not an option", "eps"),
+        (OVERRIDE + "path = ['x']", "1, path is not an option", "paths"),
+        (OVERRIDE + OVERRIDE + "jobs = 3", "2, jobs: this option is for the whole run",
          "write it in [tool.adtool]: jobs = 3"),
-        (OVERRIDE + "format = 'json'", "1, format: this is for the run as a whole", ""),
+        (OVERRIDE + "format = 'json'", "1, format: this option is for the whole run", ""),
         (OVERRIDE + "eps = 'x'", "1, eps takes a number, not 'x'", ""),
         (OVERRIDE + "eps = -1", "1, eps: ", ""),
         (OVERRIDE + "gate = 'none'", "1, gate: ", ""),
@@ -195,25 +195,25 @@ OVERRIDE = "[[tool.adtool.overrides]]\npaths = ['a']\n"
         ("[tool.adtool]\norder = 1.5", "order takes a whole number, not 1.5", ""),
         ("[tool.adtool]\norder = true", "order takes a whole number, not true", ""),
         ("[tool.adtool]\ndevice = 3", "device takes a text, not 3", ""),
-        ("[tool.adtool]\nchanged-since = 'x'", "changed-since is for the command line", ""),
-        ("[tool.adtool]\nbounds = true\nno-bounds = true", "no-bounds: `bounds` says the same", ""),
-        ("[tool.adtool]\nmax_inputs = 1\nmax-inputs = 2", "max-inputs: `max_inputs` says", ""),
-        ("[tool.adtool.check]\nno-rerun = true\nrerun = true", "check] rerun: `no-rerun` says", ""),
-        (OVERRIDE + "rerun = true\nno-rerun = true", "1 no-rerun: `rerun` says", ""),
-        ("[tool.adtool]\nlaunch = 'x'", "launch: `x` is no number of a launch", ""),
-        (OVERRIDE + "launch = ['1', '0:x']", "1, launch: `0:x` is no number of a launch", ""),
-        ("[tool.adtool]\noutput = 'x\\u0000y'".replace("'", '"'), "is no name of a file", ""),
+        ("[tool.adtool]\nchanged-since = 'x'", "changed-since is only for the command line", ""),
+        ("[tool.adtool]\nbounds = true\nno-bounds = true", "no-bounds: `bounds` sets the same", ""),
+        ("[tool.adtool]\nmax_inputs = 1\nmax-inputs = 2", "max-inputs: `max_inputs` sets", ""),
+        ("[tool.adtool.check]\nno-rerun = true\nrerun = true", "check] rerun: `no-rerun` sets", ""),
+        (OVERRIDE + "rerun = true\nno-rerun = true", "1 no-rerun: `rerun` sets", ""),
+        ("[tool.adtool]\nlaunch = 'x'", "launch: `x` is not the number of a launch", ""),
+        (OVERRIDE + "launch = ['1', '0:x']", "1, launch: `0:x` is not the number of a launch", ""),
+        ("[tool.adtool]\noutput = 'x\\u0000y'".replace("'", '"'), "is not a file name", ""),
         ('[tool.adtool]\noutput = "json=x\\u0000y"', "output: ", "U+0000"),
         ('[tool.adtool]\nbaseline = "x\\u0000y"', "baseline: ", "U+0000"),
         ('[tool.adtool]\nscripts = ["x\\u0000y"]', "scripts: ", "U+0000"),
         (f"[tool.adtool]\nseed = 0x{'f' * 5000}", "seed has too many digits", ""),
         (f"[tool.adtool]\neps = 0x{'f' * 5000}", "eps has too many digits", ""),
         (f"[tool.adtool]\ntape = [0x{'f' * 5000}]", "tape has too many digits", ""),
-        (f"[tool.adtool]\ndevice = 0x{'f' * 5000}", "not a number of too many digits", ""),
-        (f"[tool.adtool]\nscripts = [0x{'f' * 5000}]", "not a number of too many digits", ""),
-        (OVERRIDE + f"jobs = 0x{'f' * 5000}", "1, jobs: this is for the run as a whole", ""),
+        (f"[tool.adtool]\ndevice = 0x{'f' * 5000}", "not a number with too many digits", ""),
+        (f"[tool.adtool]\nscripts = [0x{'f' * 5000}]", "not a number with too many digits", ""),
+        (OVERRIDE + f"jobs = 0x{'f' * 5000}", "1, jobs: this option is for the whole run", ""),
         (f"[tool.adtool]\n# {'x' * (1 << 20)}", "it is larger than 1 MiB", ""),
-        ("[tool.adtool]\nfix = true", "fix is for the command line alone", "--fix"),
+        ("[tool.adtool]\nfix = true", "fix is only for the command line", "--fix"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_tables(tmp_path: Path, text: str, words: str, help: str) -> None:

@@ -69,7 +69,7 @@ def test_text_has_a_line_for_each_and_all_of_it_where_asked() -> None:
     lines = text(False, *found()).splitlines()
     at = lines.index("because of it (-v shows more):")
     assert lines[at + 1] == "  note[G012] line 3: kernel `f` was not checked"
-    at = lines.index("nothing needs to be done about it (-v shows more):")
+    at = lines.index("no action needed (-v shows more):")
     assert lines[at + 1] == "  note[G003] /w/springs.py:3: `x` was overwritten"
     assert not any("no input" in x or "12 numbers" in x for x in lines)
     assert any("something else was not checked: it is not" in x for x in lines)

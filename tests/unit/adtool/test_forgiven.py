@@ -67,7 +67,7 @@ def test_a_report_in_which_it_is_hidden_does_not_pass(wrong: Any) -> None:
     known = Known("s.py", "G009", race.fingerprint, "error", race.kernel, "springs.py")
     found, _ = compare_report(report, Expected("s.py", "/", (), (known,)))
     assert (found.ok, found.exit_code, codes(found)) == (False, 1, [("G009", True)])
-    assert any("are wrong, which another finding hid" in n for n in found.notes)
+    assert any("are wrong, but another finding hid" in n for n in found.notes)
 
 
 @pytest.mark.parametrize(

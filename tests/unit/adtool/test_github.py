@@ -58,9 +58,7 @@ def test_no_more_than_are_shown() -> None:
     levels = [level for level, _, _ in found]
     assert (levels.count("error"), levels.count("notice")) == (SHOWN, SHOWN)
     assert [m.split("\n")[0] for _, _, m in found[: SHOWN - 1]] == [f"e{i}" for i in range(9)]
-    assert (
-        found[SHOWN - 1][2] == "5 more errors of adtool than annotations can show: see the report"
-    )
+    assert found[SHOWN - 1][2] == "5 more errors of adtool without annotation: see the report"
 
 
 def test_what_stopped_the_run() -> None:
@@ -90,7 +88,7 @@ def test_markdown() -> None:
     text = document(finding(), launches=(launch(0, pair("fail")),))
     lines = text.split("\n")
     assert lines[0] == "## `springs.py`: failed"
-    assert "Gate: error. It is not passed." in text
+    assert "Gate: error. The script did not pass." in text
     assert "| error | G001 wrong-gradient | `/w/springs.py:3` | it is `wrong` |" in lines
     assert "```python\n3      𝑦[i] = x[i]\n```" in text and "**help**: mend it" in lines
     assert "| 0 | `springs` | `x` | `y` | 9 | 0.5 | 0.5 | 1.5 | 1 | fail |" in lines
@@ -130,4 +128,4 @@ def test_markdown_is_bounded() -> None:
     long = [finding(message="x" * 10_000, kernel=f"k{i}", source=("y" * 9999,)) for i in range(300)]
     text = markdown.render([report(findings=tuple(long))] * 20, Setting("/w", "/w", 20))
     assert len(text.encode()) <= markdown.LIMIT < 2**20 / 2
-    assert text.endswith("*The rest is left out here: it would be too long.*\n")
+    assert text.endswith("*The rest is left out because the summary is too long.*\n")

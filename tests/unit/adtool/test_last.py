@@ -157,7 +157,7 @@ def test_a_loop_whose_last_state_nothing_reads_is_no_broken_one() -> None:
 def test_nothing_has_failed(graph: Graph) -> None:
     remember(record(4))
     out = graph("--failing", "--out", "x.dot")[1]
-    assert "nothing that was checked has failed: the whole tape is drawn" in out
+    assert "no check failed: the whole tape is drawn" in out
 
 
 def test_ten_thousand_launches(graph: Graph) -> None:
@@ -177,11 +177,11 @@ def test_ten_thousand_launches(graph: Graph) -> None:
         (("--out", "tape.gif"), "`tape.gif` cannot be written: its name"),
         (
             ("--out", "nowhere/tape.dot"),
-            "`nowhere/tape.dot` cannot be written: there is no folder `nowhere`",
+            "`nowhere/tape.dot` cannot be written: the folder `nowhere` does not exist",
         ),
         (("--tape", "7"), "no tape 7 to draw"),
-        (("--track-input", "nothing"), "no array of the tape is called `nothing`"),
-        (("--label", "x"), "--label x is no NAME=LABEL"),
+        (("--track-input", "nothing"), "the tape has no array `nothing`"),
+        (("--label", "x"), "--label x is not NAME=LABEL"),
     ],
 )
 def test_wrong_usage(graph: Graph, args: tuple[str, ...], words: str) -> None:
@@ -263,7 +263,7 @@ def test_where_none_is_kept_it_is_said_why(
     assert not folder.is_dir() or os.listdir(folder) == []
     code, _, err = graph()
     assert code == 2
-    assert f"error: no run to draw: none is kept, since `.adtool` {why}\n" in err
+    assert f"error: no run to draw: adtool stored none, because `.adtool` {why}\n" in err
     assert "help: delete `.adtool` and run `adtool check SCRIPT`" in err
 
 
@@ -327,9 +327,9 @@ def test_a_file_that_is_not_right_is_refused(graph: Graph, kind: str, words: str
 @pytest.mark.parametrize(
     ("member", "text", "words"),
     [
-        (MAGIC, "2\n", "it has version 2, this adtool reads 1"),
-        (MAGIC, "one", "does not say its version"),
-        (MAGIC, None, "it is no capture"),
+        (MAGIC, "2\n", "it has version 2: this adtool reads version 1"),
+        (MAGIC, "one", "has no version"),
+        (MAGIC, None, "it is not a capture"),
         (HEAD, None, "it has no run.json"),
     ],
 )
@@ -353,10 +353,10 @@ def test_binary_and_strange_files_are_refused(here: Path) -> None:
     path = here / ".adtool" / "last"
     path.parent.mkdir()
     path.write_bytes(b"\x80\x04\x95pickle")
-    with pytest.raises(ToolError, match="it is no capture"):
+    with pytest.raises(ToolError, match="it is not a capture"):
         last.read()
     path.write_text('{"format": "adtool-last", "version": 1}')
-    with pytest.raises(ToolError, match="it is no capture"):
+    with pytest.raises(ToolError, match="it is not a capture"):
         last.read()
     path.unlink()
     path.mkdir()
@@ -370,7 +370,7 @@ def test_what_others_may_have_written_is_not_drawn(here: Path, kind: str) -> Non
     plant, words = KINDS[kind]
     plant(here / ".adtool" / "last")
     own = words is None or kind == "huge"  # then it is merely no capture
-    with pytest.raises(ToolError, match="is (no capture|larger)" if own else words) as caught:
+    with pytest.raises(ToolError, match="is (not a capture|larger)" if own else words) as caught:
         last.read()
     assert ("delete `.adtool`" in caught.value.help) != own
 

@@ -71,7 +71,7 @@ def test_refused_in_every_table(tmp_path: Path, command: str, name: str, p: Any)
         tables.append("[[tool.adtool.overrides]]\npaths = ['*']")
     for table in tables:
         for key in {name, name.replace("-", "_")}:
-            with pytest.raises(ToolError, match="is for the command line alone") as caught:
+            with pytest.raises(ToolError, match="is only for the command line") as caught:
                 read(tmp_path, f"{table}\n{key} = {value}\n")
             assert f"--{name}" in caught.value.help
 
@@ -110,7 +110,7 @@ def test_files_outside(
 ) -> None:
     folder = _folder(tmp_path)
     monkeypatch.chdir(folder)
-    with pytest.raises(ToolError, match=r"is not in the folder of the settings|is git's"):
+    with pytest.raises(ToolError, match=r"is not in the folder of the settings|belongs to git"):
         read(folder, f"[tool.adtool]\n{key.format(path)}\n")
     (folder / "pyproject.toml").unlink()
 

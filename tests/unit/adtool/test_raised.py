@@ -229,5 +229,5 @@ def test_an_exception_is_what_it_was() -> None:
 
 
 def test_values_that_cannot_be_written() -> None:
-    assert raised.shown(_Odd()) == "<_Odd that cannot be written>"
+    assert raised.shown(_Odd()) == "<_Odd that cannot be printed>"
     assert raised.shown(3) == "3" and len(raised.shown("x" * 10_000)) < 300

@@ -60,7 +60,7 @@ def test_json_without_added_fields_can_be_read(mixed: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"schema": 2}, "schema 2 is not known"),
+        ({"schema": 2}, "schema 2 is unknown"),
         ({"schema": "1"}, "$.schema"),
         ({"launches": 3}, "$.launches"),
         ({"findings": [{"code": "G001"}]}, "`name` is missing"),
@@ -118,7 +118,7 @@ class TestNothingChecked:
         options = CheckOptions(kernels=("sprung*",))
         report = build_report(session([], options=options, kernels=("spring_forces",)), "error")
         assert report.exit_code == 2
-        assert "leave no kernel" in report.error.message  # type: ignore[union-attr]
+        assert "select no kernel" in report.error.message  # type: ignore[union-attr]
         assert "`spring_forces`" in report.error.help  # type: ignore[union-attr]
         assert "'sprung*' matches no kernel" in report.notes[0]
 

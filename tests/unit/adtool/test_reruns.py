@@ -94,7 +94,7 @@ def test_a_program_that_does_not_do_the_same_twice_is_told(
     made = session(TapeResult(0, (launch(0),), sought=Sought(0, 1.0, 0.5, (read,), (), ("o",))))
     (tape,) = reruns.settled(made, Job(made.target, CheckOptions()), None).tapes
     assert [u.site for u in tape.unchecked] == [read] * told and tape.broken == ()
-    assert all("another run gave other values" in u.reason for u in tape.unchecked)
+    assert all("a repeated run gave other values" in u.reason for u in tape.unchecked)
 
 
 @pytest.mark.parametrize(("apart", "accused"), [(0.0, True), (2e-5, False), (1e-6, True)])

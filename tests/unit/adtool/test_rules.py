@@ -132,7 +132,7 @@ def test_races(session: Make, launch: Make, pair: Make) -> None:
     assert found.message == (
         "threads (1, 2) and (0, 2) of kernel `spring_forces` meet in `pos[1, 0]`: thread (1, 2) "
         "writes it, thread (0, 2) reads it, launch 1 of tape 0, first of 3 launches that were "
-        "looked at"
+        "checked"
     )
     assert found.notes[0] == "thread (1, 2) writes it in line 9, column 5"
     for kind in ("same", "mixed", "unwatched"):
@@ -311,7 +311,7 @@ class TestComposition:
         (found,) = findings("G003", session(tape))
         assert found.message == (
             "`f` (argument `force` of kernel `move`) in launch 3 of tape 1 was overwritten by "
-            "kernel `forces` in launch 4 before the backward pass: what it held is lost; the "
+            "kernel `forces` in launch 4 before the backward pass: its values are lost; the "
             "gradient is wrong because of it"
         )
         assert (found.file, found.line, found.kernel, found.launch) == ("train.py", 11, "move", 3)
@@ -319,7 +319,8 @@ class TestComposition:
 
     @pytest.mark.parametrize(
         ("code", "kind", "words"),
-        [("G004", "no gradient", "it has no requires_grad"), ("G004", "outside", "nothing on the"),
+        [("G004", "no gradient", "it has no requires_grad"),
+         ("G004", "outside", "no operation on the tape wrote"),
          ("G004", "no backward", "enable_backward=False"), ("G010", "aliasing", "shares memory"),
          ("G010", "unknown", "the gradient changes across"),
          ("G003", "overwrite", "that the engine did not see")],

@@ -37,7 +37,7 @@ class TestFacts:
          ("outside", "error", "is wrong because of it"),
          ("restored", "warning", "the tape saved 2 KiB, which its backward pass reads"),
          ("within", "warning", "by the launch that had read it"),
-         ("unneeded", "note", "no gradient depends on what was there")],
+         ("unneeded", "note", "no gradient depends on the lost values")],
     )  # fmt: skip
     def test_overwrites(self, kind: Any, severity: str, words: str, session: Make) -> None:
         by = Write("forces", 4, self.WROTE)

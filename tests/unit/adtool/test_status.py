@@ -143,8 +143,8 @@ class TestEndings:
         last = status.Status(status.CHECK, 4, 0, 1, -1, 8, 9)
         failure = endings.timed_out(last, 2.0, some=True)
         assert failure.message == (
-            "stopped after the time limit of 2 s while checking tape 0 as a whole; "
-            "what was checked by then is reported"
+            "stopped after the time limit of 2 s while checking tape 0 as a whole; adtool reports "
+            "the checks up to then"
         )
 
     def test_an_unknown_signal(self) -> None:

@@ -109,7 +109,7 @@ def test_unused_is_not_said_where_only_a_part_was_checked(
 
 def test_codes() -> None:
     assert codes("--ignore", ["g001,G002", "wrong-gradient"]) == ("G001", "G002")
-    with pytest.raises(ToolError, match="--select: no finding has the code 'G999'"):
+    with pytest.raises(ToolError, match="--select: unknown code 'G999'"):
         codes("--select", ["G999"])
 
 

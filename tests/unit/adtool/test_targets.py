@@ -93,7 +93,7 @@ def test_python_files_are_scripts_of_check_alone(folder: Path) -> None:
     assert scripts("a.py b.py sub/d.py") == ["a.py", "b.py", "sub/d.py"]
     found = targets_of("check", "a.py b.py -- --n b.py".split(), None)
     assert found == (Target("a.py", None, ("--n", "b.py")), Target("b.py", None, ("--n", "b.py")))
-    with pytest.raises(ToolError, match=r"`b.py` and 1 more after `a.py` may be meant as scripts"):
+    with pytest.raises(ToolError, match=r"`b.py` and 1 more after `a.py` may be scripts"):
         one_target("graph", "a.py b.py sub/d.py".split(), None)
     assert one_target("graph", "a.py -- b.py".split(), None).args == ("b.py",)
 
@@ -109,7 +109,7 @@ def test_exclude_and_scripts_of_the_project(folder: Path) -> None:
     assert some("", project=(".", "sub")) == ["./a.py", "./b.py", "sub/d.py"]
     (one,) = targets_of("check", ["--", "--n"], None, project=Project(folder, ("sub",)))
     assert one == Target("sub/d.py", None, ("--n",))
-    with pytest.raises(ToolError, match="--exclude leaves out all 1"):
+    with pytest.raises(ToolError, match="--exclude matches all 1"):
         some("sub", "d.*")
 
 
@@ -121,9 +121,9 @@ def test_a_file_with_the_name_of_a_pattern(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "each", "words"),
     [
-        ("", False, "no script is named"),
-        ("x*.py", False, "no file fits the pattern `x*.py`"),
-        (". --eps 3", False, "`--eps` stands among the scripts"),
+        ("", False, "the script is missing"),
+        ("x*.py", False, "no file matches the pattern `x*.py`"),
+        (". --eps 3", False, "`--eps` is between the scripts"),
     ],
 )
 def test_what_cannot_be_told(folder: Path, line: str, each: bool, words: str) -> None:
@@ -134,10 +134,10 @@ def test_what_cannot_be_told(folder: Path, line: str, each: bool, words: str) ->
 
 def test_other_faults(folder: Path) -> None:
     (folder / "empty").mkdir()
-    with pytest.raises(ToolError, match="no script in the folder `empty`"):
+    with pytest.raises(ToolError, match="the folder `empty` has no script"):
         targets_of("check", ["empty"], None)
     with pytest.raises(ToolError, match="--each takes scripts"):
         targets_of("check", [], "a.b", each=True)
-    with pytest.raises(ToolError, match=r"`sub` stands for several scripts"):
+    with pytest.raises(ToolError, match=r"`sub` matches several scripts"):
         one_target("jacobian", ["sub"], None)
     assert one_target("jacobian", ["a.py", "3"], None) == Target("a.py", None, ("3",))

@@ -197,7 +197,7 @@ def test_failure_with_traceback_and_problems(source: Path) -> None:
     text = failure(
         Failure(
             "engine",
-            "the engine refused what the script does at springs.py:7",
+            "the engine refused an operation of the script at springs.py:7",
             "see the manual",
             'Traceback (most recent call last):\n  File "a.py", line 1\nValueError: [x]',
             (Problem("E104", "no overload", "cast it", "error", str(source), 7, 23, 7, 34),),

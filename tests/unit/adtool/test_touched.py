@@ -117,7 +117,7 @@ def test_what_cannot_be_followed_counts_as_touched(repository: Files, tmp_path: 
         [Target(str(tmp_path / "outside.py")), Target("fine.py")], "HEAD", root
     )
     assert [t.name for t in targets] == [str(tmp_path / "outside.py")]
-    assert "not in the repository: it is checked in any case" in notes[1]
+    assert "not in the repository, so it is always checked" in notes[1]
     assert [t.name for t in touched([Target(None, "nowhere.at.all")], "HEAD", root)[0]] == [
         "-m nowhere.at.all"
     ]
@@ -140,7 +140,7 @@ def test_settings_touch_all(repository: Files) -> None:
     assert found(root, "s.py") == []
     project.write_text("[tool.adtool]\ngate = 'error'\n")
     targets, notes = touched([Target("s.py")], "HEAD", root)
-    assert len(targets) == 1 and "[tool.adtool] of pyproject.toml has changed" in notes[0]
+    assert len(targets) == 1 and "[tool.adtool] of pyproject.toml changed since" in notes[0]
     project.unlink()
     assert found(root, "s.py") == ["s.py"]
 
@@ -164,11 +164,11 @@ def test_faults(repository: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     root = repository(True, s="")
     repository(True, s="x = 1")
     for revision in ("--output=x", "-x", "", " "):
-        with pytest.raises(ToolError, match="is no revision"):
+        with pytest.raises(ToolError, match="is not a revision"):
             changes_since(revision, root)
-    with pytest.raises(ToolError, match="there is no revision `nowhere` here"):
+    with pytest.raises(ToolError, match="the revision `nowhere` does not exist"):
         changes_since("nowhere", root)
-    with pytest.raises(ToolError, match="is in no git repository"):
+    with pytest.raises(ToolError, match="is not in a git repository"):
         changes_since("HEAD", tmp_path)
     shallow = tmp_path / "shallow"
     git(tmp_path, "clone", "-q", "--depth", "1", root.as_uri(), str(shallow))
@@ -176,7 +176,7 @@ def test_faults(repository: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         changes_since("HEAD~1", shallow)
     assert "fetch-depth: 0" in caught.value.help
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolError, match="needs git, which is not there"):
+    with pytest.raises(ToolError, match="needs git, which is not installed"):
         changes_since("HEAD", root)
 
 

@@ -15,5 +15,5 @@ def test_no_report_takes_the_place_of_a_program(tmp_path: Path) -> None:
     spare_sources(script)  # nothing is lost
     spare_sources(tmp_path / "report.txt")
     script.write_text("print()")
-    with pytest.raises(ToolError, match="it is a Python file that is there"):
+    with pytest.raises(ToolError, match="an existing Python file"):
         spare_sources(script)

@@ -91,12 +91,12 @@ def test_tapes_as_wholes() -> None:
 def test_a_pair_that_is_not_checked_any_more() -> None:
     both = of(sized(), sized(input="k"))
     (f,) = judged(of(sized()), both).findings
-    assert f.code == "G015" and "`d y / d k`" in f.message and "is not any more" in f.message
+    assert f.code == "G015" and "`d y / d k`" in f.message and "is not checked now" in f.message
     # An argument that has another name now is no loss.
     renamed = judged(of(sized(), sized(input="stiffness")), both)
     assert codes(renamed) == []
     assert [n.split(":")[1] for n in renamed.notes] == [
-        " not in it yet", " expired, as it is not there any more"
+        " not yet in the file", " expired, no longer recorded"
     ]  # fmt: skip
     # Nor is what was left out, or came to nothing.
     for part in (of(sized(), end_to_end=()), of(sized(), partial=True)):
@@ -109,7 +109,7 @@ def test_kernels_that_come_and_go() -> None:
     now = report(launches=(launch(0, sized(), kernel="other"),))
     found = judged(now, before)
     assert codes(found) == [] and found.ok
-    assert any("not in it yet" in n and "`other`" in n for n in found.notes)
+    assert any("not yet in the file" in n and "`other`" in n for n in found.notes)
     assert any("expired" in n and "`springs`" in n for n in found.notes)
 
 
@@ -255,7 +255,7 @@ def test_a_pair_that_is_not_there_is_lost_only_with_its_gradient() -> None:
     (note,) = judged(of(sized()), before).notes
     assert "expired" in note and "`d y / d y`" in note
     gone = judged(of(sized(input="y")), before)  # x has no gradient any more
-    assert codes(gone) == ["G015"] and "not any more" in gone.findings[0].message
+    assert codes(gone) == ["G015"] and "is not checked now" in gone.findings[0].message
 
 
 def test_digits_that_are_lost_between_launches() -> None:

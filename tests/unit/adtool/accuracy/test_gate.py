@@ -59,9 +59,9 @@ def reported(session: Make, launch: Make, pair: Make) -> Make:
 def test_g016(reported: Make, pair: Make) -> None:
     good = pair(max_abs_error=1e-7, scale=1.0, off=9e-7)
     for wrong, why in (
-        (pair(max_abs_error=2e-6, max_rel_error=2e-6, scale=1.0), "it is off by 2e-06"),
-        (pair(scale=1.0, off=2e-6), "rounding puts it off by 2e-06"),
-        (pair(max_abs_error=2e-6, max_rel_error=2e-6), "it is off by 2e-06"),
+        (pair(max_abs_error=2e-6, max_rel_error=2e-6, scale=1.0), "its error is 2e-06"),
+        (pair(scale=1.0, off=2e-6), "rounding causes an error of 2e-06"),
+        (pair(max_abs_error=2e-6, max_rel_error=2e-6), "its error is 2e-06"),
     ):
         assert reported(good, wrong).findings == ()
         assert reported(good, accuracy=1e-6).findings == ()

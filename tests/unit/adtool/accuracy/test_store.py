@@ -67,24 +67,24 @@ LINE = '{"script": "a.py", "kernel": "k", "input": "x", "output": "y", "verdict"
     ("text", "words"),
     [
         ("", "is empty"),
-        ("{}\n", "line 1: this is no baseline"),
-        ("\x00\xff\n", "line 1: this is no baseline"),
-        ('{"format": "adtool-baseline", "version": 2}\n', "line 1: version 2 is not known"),
+        ("{}\n", "line 1: this is not a baseline"),
+        ("\x00\xff\n", "line 1: this is not a baseline"),
+        ('{"format": "adtool-baseline", "version": 2}\n', "line 1: version 2 is unknown"),
         ('{"format": "adtool-baseline", "version": true}\n', "line 1: version True"),
-        (HEAD + "<<<<<<< ours\n", "line 2: a conflict of a merge is left"),
-        (HEAD + "\nx\n", "line 3: it is no JSON"),
-        (HEAD + "[" * 100_000 + "\n", "line 2: it is no JSON"),
-        (HEAD + "[1]\n", "line 2: it is no object"),
+        (HEAD + "<<<<<<< ours\n", "line 2: an unresolved merge conflict"),
+        (HEAD + "\nx\n", "line 3: it is not JSON"),
+        (HEAD + "[" * 100_000 + "\n", "line 2: it is not JSON"),
+        (HEAD + "[1]\n", "line 2: it is not an object"),
         (HEAD + LINE + '"error": 1e-5}\n', "line 2: `rounding` is missing"),
-        (HEAD + LINE + '"error": -1, "rounding": 0}\n', "line 2: `error` is no error"),
-        (HEAD + LINE + '"error": true, "rounding": 0}\n', "line 2: `error` is no error"),
-        (HEAD + LINE + '"error": 1e999, "rounding": 0}\n', "line 2: `error` is no error"),
-        (HEAD + LINE + '"error": "<x", "rounding": 0}\n', "line 2: `error` is no error"),
-        (HEAD + LINE + '"error": [], "rounding": 0}\n', "line 2: `error` is no error"),
+        (HEAD + LINE + '"error": -1, "rounding": 0}\n', "line 2: `error` is not an error"),
+        (HEAD + LINE + '"error": true, "rounding": 0}\n', "line 2: `error` is not an error"),
+        (HEAD + LINE + '"error": 1e999, "rounding": 0}\n', "line 2: `error` is not an error"),
+        (HEAD + LINE + '"error": "<x", "rounding": 0}\n', "line 2: `error` is not an error"),
+        (HEAD + LINE + '"error": [], "rounding": 0}\n', "line 2: `error` is not an error"),
         (HEAD + LINE + '"error": 1' + "0" * 400 + ', "rounding": 0}\n', "line 2: `error`"),
-        (HEAD + LINE + '"error": 0, "rounding": 0, "more": 1}\n', "line 2: `more` is not known"),
+        (HEAD + LINE + '"error": 0, "rounding": 0, "more": 1}\n', "line 2: `more` is unknown"),
         (HEAD + LINE.replace("pass", "fine") + '"error": 0, "rounding": 0}\n', "the verdict is"),
-        (HEAD + LINE.replace('"k"', "3") + '"error": 0, "rounding": 0}\n', "`kernel` is no text"),
+        (HEAD + LINE.replace('"k"', "3") + '"error": 0, "rounding": 0}\n', "`kernel` is not a str"),
     ],
 )  # fmt: skip
 def test_what_is_refused(tmp_path: Path, text: str, words: str) -> None:
@@ -92,11 +92,11 @@ def test_what_is_refused(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(ToolError) as refused:
         read(tmp_path / "b.jsonl")
     assert words in refused.value.message
-    assert refused.value.help.startswith("mend the line, or remove the file")
+    assert refused.value.help.startswith("fix the line, or delete the file")
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="there is no baseline"):
+    with pytest.raises(ToolError, match=r"the baseline .* does not exist"):
         read(tmp_path / "b.jsonl")
     with pytest.raises(ToolError, match="cannot be read: Is a directory"):
         read(tmp_path)
@@ -149,7 +149,7 @@ def test_union_takes_both_and_the_stricter_of_two(tmp_path: Path) -> None:
     base = Baseline((entry("b"),))
     ours, theirs = Baseline((entry("b", error=1e-6),)), Baseline((entry("b", error=1e-3),))
     assert merged(tmp_path, ours, base, theirs) == 1
-    with pytest.raises(ToolError, match="a conflict of a merge is left"):
+    with pytest.raises(ToolError, match="an unresolved merge conflict"):
         read(tmp_path / "ours")
     assert merged(tmp_path, ours, base, theirs, "--union") == 0
     (found,) = read(tmp_path / "ours").entries

@@ -26,7 +26,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("deep/er/a.py", ""),
         ("../a.py", "not below"),
         ("venv/lib/site-packages/a.py", "installed"),
-        ("a.txt", "no Python file"),
+        ("a.txt", "not a Python file"),
     ],
 )
 def test_whose_file_it_is(here: Path, name: str, why: str) -> None:
@@ -41,7 +41,7 @@ def test_no_file_and_a_link_that_leads_out(here: Path) -> None:
     (here.parent / "other.py").write_text("")
     (here / "link.py").symlink_to(here.parent / "other.py")
     assert "not below" in refusal(str(here / "link.py"))
-    assert refusal(str(here / "none.py")) == refusal("<string>") == "it is no file"
+    assert refusal(str(here / "none.py")) == refusal("<string>") == "it is not a file"
 
 
 def test_a_file_that_cannot_be_written(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ def test_a_file_that_cannot_be_written(here: Path, monkeypatch: pytest.MonkeyPat
     assert refusal(str(path)) == "it is read-only"
     path.chmod(0o644)
     monkeypatch.setattr(os, "access", lambda p, mode: p != str(path))
-    assert refusal(str(path)) == "it cannot be written"
+    assert refusal(str(path)) == "it is not writable"
 
 
 def test_mode_and_link_stay(here: Path) -> None:
@@ -69,7 +69,7 @@ def test_nothing_is_written_where_one_file_was_changed(here: Path) -> None:
     for name in ("a.py", "b.py"):
         (here / name).write_bytes(b"old")
     changes = [Change(str(here / "a.py"), b"old", b"new"), Change(str(here / "b.py"), b"x", b"y")]
-    with pytest.raises(ToolError, match=r"`b.py` was changed .* nothing is written"):
+    with pytest.raises(ToolError, match=r"`b.py` changed .* nothing was written"):
         write(changes)
     assert sorted(os.listdir(here)) == ["a.py", "b.py"]
     assert (here / "a.py").read_bytes() == b"old"

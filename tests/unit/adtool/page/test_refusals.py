@@ -13,15 +13,15 @@ from adtool.cli import main
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["script.py"], "no file to write the page to"),
+        (["script.py"], "the file for the page is missing"),
         (["script.py", "--out", "page.txt"], "`page.txt` cannot be written: its name"),
-        (["script.py", "--out", "no/page.html"], "there is no folder `no`"),
+        (["script.py", "--out", "no/page.html"], "the folder `no` does not exist"),
         (["no.json", "--out", "page.html"], "cannot be read"),
-        (["bad.json", "--out", "page.html"], "is no report of adtool"),
-        (["empty.json", "--out", "page.html"], "is no report of adtool"),
-        (["odd.json", "--out", "page.html"], "is no report of adtool"),
+        (["bad.json", "--out", "page.html"], "is not a report of adtool"),
+        (["empty.json", "--out", "page.html"], "is not a report of adtool"),
+        (["odd.json", "--out", "page.html"], "is not a report of adtool"),
         (["--out", "page.html", "bad.json", "more"], "after `bad.json`"),
-        (["run.adt", "--out", "page.html"], "no script `run.adt`"),
+        (["run.adt", "--out", "page.html"], "the script `run.adt` does not exist"),
         (["--out", "page.html"], "no run to draw"),
     ],
 )
