@@ -281,7 +281,8 @@ def check(
             raise ToolError("--plot draws what --taylor finds", "add --taylor")
         if len(targets) > 1:
             raise ToolError("--plot makes one picture", "name one script")
-    files, stdout = outputs_of(output or (), format.value, opt.in_settings(ctx, "output"))
+    beside = () if plot is None else (plot,)
+    files, stdout = outputs_of(output or (), format.value, opt.in_settings(ctx, "output"), beside)
     style = Style(
         format.value, files, stdout, verbose, quiet, no_color or bool(ctx.obj), annotations
     )  # fmt: skip
