@@ -98,7 +98,9 @@ def baseline(
     if action == "write" or adopt:
         require_place(path)
     format = given["format"].value
-    files, stdout = outputs_of(given["out"] or (), format, opt.in_settings(ctx, "out"))
+    files, stdout = outputs_of(
+        given["out"] or (), format, opt.in_settings(ctx, "out"), (str(path),)
+    )
     style = Style(
         format, files, stdout, given["verbose"], given["quiet"],
         given["no_color"] or bool(ctx.obj), given["annotations"],

@@ -304,7 +304,8 @@ def check(
             raise ToolError("--plot needs --taylor", "add --taylor")
         if len(targets) > 1:
             raise ToolError("--plot makes one picture", "name one script")
-    files, stdout = outputs_of(out or (), format.value, opt.in_settings(ctx, "out"))
+    beside = () if plot is None else (plot,)
+    files, stdout = outputs_of(out or (), format.value, opt.in_settings(ctx, "out"), beside)
     style = Style(
         format.value, files, stdout, verbose, quiet, no_color or bool(ctx.obj), annotations
     )  # fmt: skip

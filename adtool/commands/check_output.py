@@ -56,13 +56,14 @@ class Style:
 
 
 def outputs_of(
-    words: Sequence[str], format: str, settings: bool = False
+    words: Sequence[str], format: str, settings: bool = False, others: Sequence[str] = ()
 ) -> tuple[tuple[Output, ...], bool]:
     """The files that `--out` names, and whether standard output still gets a report.
 
     `FORMAT=FILE` where the word before the first `=` is the name of a format; else the word is
     a file for a report in `format`, and standard output is left to the script. settings: whether
     the words are those of `pyproject.toml`, which replace nothing but reports of adtool's.
+    others: files that the command writes beside.
 
     Raises:
         ToolError: a file is named twice, has no name, or cannot be written.
@@ -81,10 +82,11 @@ def outputs_of(
         if not path:
             raise ToolError(f"--out {word} names no file", "write --out sarif=FILE, or FILE")
         found.append(Output(name, path))
-    paths = [_place(o.path) for o in found]
+    paths = [*map(_place, others), *(_place(o.path) for o in found)]
     for number, path in enumerate(paths):
         if path in paths[:number]:
-            raise ToolError(f"two reports go to `{found[number].path}`", "name another file")
+            name = found[number - len(others)].path
+            raise ToolError(f"two reports go to `{name}`", "name another file")
     for output in found:
         require_place(Path(output.path))
         if settings:
