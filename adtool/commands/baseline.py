@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -43,13 +43,14 @@ _Adopt = Annotated[
 
 def _like_check(function: Callable[..., None]) -> Callable[..., None]:
     """Gives a command the options of `check`, in the place of its keywords."""
-    hints = get_type_hints(check, include_extras=True)
+    # Not `get_type_hints`: Python 3.10 has it hide what stands beside a default of None.
+    hints = inspect.get_annotations(check, eval_str=True)
     kept = [
         p.replace(annotation=hints[name])
         for name, p in inspect.signature(check).parameters.items() if name not in _LEFT_OUT
     ]  # fmt: skip
     own = inspect.signature(function)
-    found = get_type_hints(function, include_extras=True)
+    found = inspect.get_annotations(function, eval_str=True)
     first = [
         p.replace(annotation=found[name])
         for name, p in own.parameters.items() if p.kind is not inspect.Parameter.VAR_KEYWORD
