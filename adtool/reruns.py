@@ -186,7 +186,7 @@ def _with(tape: TapeResult, found: Broken | FunctionCheck, itself: bool) -> Tape
         error = abs(found.ad - found.oracle) / max(abs(found.oracle), 1e-300)
         tape = replace(
             tape, whole=WholeResult("fail" if found.wrong else "pass", 1, found.ad, found.oracle,
-                                    error, how),
+                                    error, how, tolerance=found.tolerance),
         )  # fmt: skip
     return replace(tape, functions=(*tape.functions, found), unchecked=left)
 

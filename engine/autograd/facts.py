@@ -122,13 +122,15 @@ class Recorded:
 class FunctionCheck:
     """Functions given to `Tape.record_func`, checked together by running the program again.
 
-    ad, oracle: the derivative of the whole by the backward pass and by differences.
+    ad, oracle: the derivative of the whole by the backward pass and by differences. tolerance:
+    what it may be off by, relative to the latter.
     """
 
     functions: tuple[Recorded, ...]
     wrong: bool
     ad: float
     oracle: float
+    tolerance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -376,7 +376,8 @@ def judged(sought: Sought, runs: Mapping[float, Moved]) -> Broken | FunctionChec
     noise = max(_EPS * abs(still.value), abs(still.value - sought.value))
     error = abs(best - half) + 4 * noise / STEP
     off, size = abs(best - sought.derivative), max(abs(best), abs(sought.derivative))
-    wrong = off > max(_RTOL * size, _TRUST * error)
+    allowed = max(_RTOL * size, _TRUST * error)
+    wrong = off > allowed
     if not np.isfinite(off) or size < _TINY:
         return None
     if off > max(_SEEN * size, _TRUST * error):
@@ -391,7 +392,8 @@ def judged(sought: Sought, runs: Mapping[float, Moved]) -> Broken | FunctionChec
         return None
     sure = error <= _RTOL * size
     if wrong or sure:
-        return FunctionCheck(sought.functions, wrong, sought.derivative, best)
+        tolerance = allowed / max(abs(best), _TINY)
+        return FunctionCheck(sought.functions, wrong, sought.derivative, best, float(tolerance))
     return None
 
 
