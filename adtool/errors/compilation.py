@@ -45,7 +45,8 @@ PAGES = {
 
         os.mkdir("shared")
         os.chmod("shared", 0o777)  # everybody may exchange its files
-        os.environ["ENGINE_CACHE_DIR"] = os.environ["TMPDIR"] = os.path.abspath("shared")
+        shared = os.path.abspath("shared")
+        os.environ["ENGINE_CACHE_DIR"] = os.environ["TMPDIR"] = shared
 
         import engine as wp
 

@@ -94,7 +94,8 @@ PAGES = {
 
         x = wp.ones(3, dtype=float, requires_grad=True)
         y = wp.zeros(3, dtype=float, requires_grad=True)
-        jacobian(double, dim=3, inputs=[x], outputs=[y], input_output_mask=[("x", "z")])
+        mask = [("x", "z")]
+        jacobian(double, dim=3, inputs=[x], outputs=[y], input_output_mask=mask)
         """,
         """Use a name that the message lists.""",
     ),

@@ -34,12 +34,12 @@ from engine.locks import Lock
 GENERATED = "GeneratedBackwardFor_"
 PASSES = 2  # backward passes of the program that are compared, for each call
 COMPILED = (
-    "code that torch.compile compiled was run: functions with a gradient of their own inside of it "
-    "are not checked there; run without it to have them checked"
+    "the script ran code of torch.compile: functions with a custom gradient inside it were not "
+    "checked; run without torch.compile to check them"
 )
 _TRANSFORMED = "it ran inside of torch.func (vmap, grad, ...), where its values cannot be seen"
-_COMPLEX = "it has complex numbers, of which no derivative is checked"
-_LAYOUT = "it has tensors of another layout or kind than plain dense ones"
+_COMPLEX = "it has complex numbers, which adtool does not check"
+_LAYOUT = "it has tensors that are not plain dense tensors"
 
 _watchers: list[Watcher] = []
 _lock = Lock()

@@ -319,7 +319,8 @@ class TestComposition:
 
     @pytest.mark.parametrize(
         ("code", "kind", "words"),
-        [("G004", "no gradient", "it has no requires_grad"), ("G004", "outside", "no operation on the tape wrote"),
+        [("G004", "no gradient", "it has no requires_grad"),
+         ("G004", "outside", "no operation on the tape"),
          ("G004", "no backward", "enable_backward=False"), ("G010", "aliasing", "shares memory"),
          ("G010", "unknown", "the gradient changes across"),
          ("G003", "overwrite", "that the engine did not see")],

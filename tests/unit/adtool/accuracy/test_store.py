@@ -96,7 +96,7 @@ def test_what_is_refused(tmp_path: Path, text: str, words: str) -> None:
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="the baseline .* does not exist"):
+    with pytest.raises(ToolError, match=r"the baseline .* does not exist"):
         read(tmp_path / "b.jsonl")
     with pytest.raises(ToolError, match="cannot be read: Is a directory"):
         read(tmp_path)
