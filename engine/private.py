@@ -37,8 +37,8 @@ _BY_DESCRIPTOR = os.utime in os.supports_fd
 _REFUSED = {
     errno.ELOOP: "is a link",
     getattr(errno, "EMLINK", errno.ELOOP): "is a link",
-    errno.ENXIO: "is no regular file",
-    errno.EISDIR: "is no regular file",
+    errno.ENXIO: "is not a regular file",
+    errno.EISDIR: "is not a regular file",
     errno.EACCES: "cannot be read by you",
 }
 
@@ -155,7 +155,7 @@ def is_own(path: str) -> bool:
 def _check(path: str, info: os.stat_result, is_kind: Callable[[int], bool], kind: str) -> None:
     mode = info.st_mode
     if not is_kind(mode):
-        raise Untrusted(path, "is a link" if stat.S_ISLNK(mode) else f"is no {kind}")
+        raise Untrusted(path, "is a link" if stat.S_ISLNK(mode) else f"is not a {kind}")
     if not _POSIX:
         return
     if info.st_uid != os.geteuid():

@@ -39,7 +39,7 @@ def require_regular(descriptor: int, limit: int = LIMIT) -> None:
     """Raises UnreadableKind unless an open file is a regular one, and not larger."""
     about = os.fstat(descriptor)
     if not stat.S_ISREG(about.st_mode):
-        raise UnreadableKind(errno.EINVAL, "it is no regular file")
+        raise UnreadableKind(errno.EINVAL, "it is not a regular file")
     if about.st_size > limit:
         raise _too_large(limit)
 

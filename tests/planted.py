@@ -67,10 +67,10 @@ KINDS: dict[str, tuple[Callable[[Path], None], str | None]] = {
     "all may write": (lambda path: path.chmod(0o602), "can be written by other users"),
     "a link": (_linked, "is a link"),
     "a link to nothing": (_instead(lambda path: path.symlink_to("nowhere")), "is a link"),
-    "a pipe": (_instead(lambda path: os.mkfifo(path, 0o600)), "is no regular file"),
-    "a folder": (_instead(lambda path: path.mkdir(0o700)), "is no regular file"),
-    "a device": (_instead(_device), "is no regular file"),
-    "a socket": (_instead(_socket), "is no regular file"),
+    "a pipe": (_instead(lambda path: os.mkfifo(path, 0o600)), "is not a regular file"),
+    "a folder": (_instead(lambda path: path.mkdir(0o700)), "is not a regular file"),
+    "a device": (_instead(_device), "is not a regular file"),
+    "a socket": (_instead(_socket), "is not a regular file"),
     "empty": (_sized(lambda size: 0), None),
     "cut short": (_sized(lambda size: size // 2), None),
     "huge": (_sized(lambda size: 1 << 40), "is too large"),  # of which the disk holds nothing
@@ -92,6 +92,6 @@ FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
     "all may write": (lambda path: path.chmod(0o707), "can be written by other users"),
     "all may write, sticky": (lambda path: path.chmod(0o1777), "can be written by other users"),
     "a link": (_linked, "is a link"),
-    "a pipe": (_moved(lambda path: os.mkfifo(path, 0o600)), "is no folder"),
-    "a file": (_moved(lambda path: path.write_bytes(b"")), "is no folder"),
+    "a pipe": (_moved(lambda path: os.mkfifo(path, 0o600)), "is not a folder"),
+    "a file": (_moved(lambda path: path.write_bytes(b"")), "is not a folder"),
 }

@@ -87,7 +87,7 @@ class CodeReader:
             raise ArchiveError(f"kernel {data.name[:40]!r}: there is no function {data.function}")
         fn = self._functions[data.function]
         if not fn.is_kernel or fn.results:
-            raise ArchiveError(f"function {data.function} is no kernel")
+            raise ArchiveError(f"function {data.function} is not a kernel")
         native = [f for f in (fn, *_all(fn)) if f.native is not None]
         if native and not self._trust:
             raise UntrustedCode(native[0].name, fn.span)
@@ -182,7 +182,7 @@ class CodeReader:
             elif len(found) == 1:
                 values[name] = found[0]
             else:
-                raise ArchiveError(f"a {data.kind} has {len(found)} operands for one")
+                raise ArchiveError(f"a {data.kind} has {len(found)} operands instead of one")
         _require_parts(kind, values)
         for name, block in zip(kind.NESTED, data.blocks, strict=True):
             values[name] = self._block(block, atoms, depth + 1)
@@ -217,7 +217,7 @@ def _require_parts(kind: type[n.Stmt], values: dict[str, Any]) -> None:
 def _message(data: StatementData) -> dict[str, Any]:
     for f in data.formats:
         if _FORMAT.fullmatch(f) is None or _LONG.search(f):
-            raise ArchiveError(f"{f[:40]!r} is no format")
+            raise ArchiveError(f"{f[:40]!r} is not a format")
     return {
         "kind": _word(data.word, n.MessageKind), "pieces": data.pieces, "formats": data.formats,
     }  # fmt: skip
@@ -225,7 +225,7 @@ def _message(data: StatementData) -> dict[str, Any]:
 
 def _word(word: str, kinds: Any) -> Any:
     if word not in get_args(kinds):
-        raise ArchiveError(f"{word[:40]!r} is none of {', '.join(get_args(kinds))}")
+        raise ArchiveError(f"{word[:40]!r} is not one of {', '.join(get_args(kinds))}")
     return word
 
 

@@ -68,4 +68,4 @@ def _number(text: str, scalar: ScalarType) -> bool | int | float:
         low = -(1 << (scalar.bits - 1)) if scalar.kind == "i" else 0
         if low <= value < low + (1 << scalar.bits):
             return value
-    raise ArchiveError(f"{text[:40]!r} is no {scalar}")
+    raise ArchiveError(f"{text[:40]!r} is not a {scalar}")

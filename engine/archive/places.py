@@ -59,7 +59,7 @@ class FileReader:
     def __init__(self, files: Sequence[str]) -> None:
         for f in files:
             if _FILE.fullmatch(f) is None:
-                raise ArchiveError(f"{f[:40]!r} is no name of a file")
+                raise ArchiveError(f"{f[:40]!r} is not a file name")
         self._files = files
 
     def span(self, place: Place) -> Span | None:

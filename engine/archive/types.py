@@ -84,7 +84,7 @@ class TypeReader:
         """A scalar, a vector or a matrix."""
         found = self._value(text)
         if found is None:
-            raise ArchiveError(f"{text[:60]!r} is no type of a value")
+            raise ArchiveError(f"{text[:60]!r} is not a type of a value")
         return found
 
     def ir(self, text: str) -> Type:
@@ -92,7 +92,7 @@ class TypeReader:
         found = self.user(text)
         if isinstance(found, (ScalarType, VectorType, MatrixType, ArrayType)):
             return found
-        raise ArchiveError(f"{text[:60]!r} is no type of a variable")
+        raise ArchiveError(f"{text[:60]!r} is not a type of a variable")
 
     def element(self, text: str) -> ElementType:
         """What an array can consist of."""
@@ -144,11 +144,11 @@ def plain(text: str) -> str:
 def name_of(text: str) -> str:
     """A name of a variable, field or function. Raises ArchiveError: it would go into C++ text."""
     if _NAME.fullmatch(text) is None:
-        raise ArchiveError(f"{text[:60]!r} is no name")
+        raise ArchiveError(f"{text[:60]!r} is not a name")
     return text
 
 
 def _number(text: str, least: int, most: int) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
-        raise ArchiveError(f"{text[:40]!r} is no number from {least} to {most}")
+        raise ArchiveError(f"{text[:40]!r} is not a number from {least} to {most}")
     return int(text)

@@ -256,7 +256,7 @@ class _Tape:
             raise ArchiveError(f"there are no contents {k}")
         data = self._data.contents[k]
         if self._array(data.array) is not a or a is None:
-            raise ArchiveError(f"contents {k} are of another array")
+            raise ArchiveError(f"contents {k} belong to another array")
         found = self._holds.get(k)
         if found is None:
             found = self._holds[k] = KeptHold(a, data, self._store)
@@ -323,7 +323,7 @@ class _Tape:
         b = self._data.backward
         assert b is not None
         if not 0 <= b.records <= len(records):
-            raise ArchiveError("its backward pass has more operations than it")
+            raise ArchiveError("its backward pass has more operations than the tape")
         changed = {self._key(x, records): self._other_hold(x, records) for x in b.changed}
         read = {self._key(x, records): self._other(x, records) for x in b.read}
         return Backward(b.records, tuple(self._some(b.seeded)), b.restored, changed, read)

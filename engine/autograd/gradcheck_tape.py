@@ -158,9 +158,9 @@ def _nothing(result: TapeResult) -> Diagnostic:
         ]
     help = ""
     if not result.launches:
-        help = "record launches inside `with Tape()`, and leave some of them to be checked"
+        help = "record launches inside `with Tape()`, and select at least one of them"
     elif any("requires_grad" in note for note in notes):
-        help = "give the arrays that matter requires_grad=True"
+        help = "create the inputs and outputs with requires_grad=True"
     if len(notes) > _NOTES:
         notes[_NOTES:] = [f"and {len(notes) - _NOTES} more"]
     return Diagnostic("E404", "nothing on the tape could be checked", help=help, notes=tuple(notes))

@@ -369,7 +369,7 @@ def in_cache(work: Callable[[Cache], T]) -> T:
         return work(cache)
     except OSError as e:
         said = e.strerror or str(e)
-        help = "make room, or name a folder that can be written in ENGINE_CACHE_DIR"
+        help = "free disk space, or set ENGINE_CACHE_DIR to a writable folder"
         problem = f"compiled kernels cannot be written: {said}"
         raise CompilerError(Diagnostic("E302", problem, help=help)) from None
 
@@ -403,8 +403,9 @@ def _open(chosen: str, xdg: str) -> Cache:
 
 def _unwritable() -> tuple[str, str]:
     return (
-        f"{chosen_root() or 'the cache folder'} cannot be written: kernels are compiled anew in "
-        "every run", "name a folder that can be written in ENGINE_CACHE_DIR",
+        f"{chosen_root() or 'the cache folder'} "
+        "cannot be written: every run "
+        "compiles kernels again", "set ENGINE_CACHE_DIR to a writable folder",
     )  # fmt: skip
 
 
@@ -412,14 +413,14 @@ def _not_private(root: str, e: Untrusted) -> tuple[str, str]:
     """What is said of a folder that other users could write, as loading a kernel runs it."""
     problem = (
         f"the kernel cache {root} is not used, because {'it' if e.path == root else e.path} "
-        f"{e.why}: kernels are compiled anew in every run"
+        f"{e.why}: every run compiles kernels again"
     )
     if f"{e.path}/".startswith(os.path.join(os.path.realpath(root), "")):
-        help = f"{_delete(root)}, or name a folder of your own in ENGINE_CACHE_DIR"
+        help = f"{_delete(root)}, or set ENGINE_CACHE_DIR to your own folder"
     else:
         help = (
-            f"name a folder in ENGINE_CACHE_DIR that nobody else can exchange; or, when others "
-            f"cannot do so any more, {_delete(root)}"
+            "set ENGINE_CACHE_DIR to a folder that other users cannot replace; or, after you "
+            f"closed this one to them, {_delete(root)}"
         )
     return problem, help
 
@@ -428,8 +429,8 @@ def _delete(root: str) -> str:
     import shlex
 
     return (
-        f"delete the cache with `rm -rf {shlex.quote(root)}` (to close it to others is not enough: "
-        "what they have put there would be run)"
+        f"delete the cache with `rm -rf {shlex.quote(root)}` (closing it to other users is not "
+        "enough: the engine would run files that they put there)"
     )
 
 
@@ -467,5 +468,5 @@ def _temporary(problem: tuple[str, str]) -> Cache:
         return Cache(private_folder(root), problem)
     except Untrusted as e:
         said = f"no folder for kernels is private: {e.path} {e.why}"
-        help = "name a folder in ENGINE_CACHE_DIR, or in TMPDIR, that only you can exchange"
+        help = "set ENGINE_CACHE_DIR or TMPDIR to a folder that only you can replace"
         raise CompilerError(Diagnostic("E303", said, help=help, notes=problem[:1])) from None

@@ -24,7 +24,7 @@ def failure(
     names = ", ".join(repr(f.name) for f in fns[:3])
     names += f" and {len(fns) - 3} more" if len(fns) > 3 else ""
     errors = [line.strip() for line in said.splitlines() if "error" in line.lower()]
-    notes = [f"its words and the source are in {log}"]
+    notes = [f"its output and the source are in {log}"]
     notes += [f"first of them: {errors[0]}"] if errors else []
     span = fns[0].span if len(fns) == 1 else None
     problem = f"{compiler} on kernel {names}"

@@ -438,7 +438,7 @@ def _check_size(ir: Function) -> None:
     if size < LONG:
         return
     problem = f"the derivative of kernel {ir.name!r} is {'too ' * (size > MOST)}large"
-    note = f"it has {size:,} operations where its calls are expanded"
+    note = f"it has {size:,} operations after the expansion of its calls"
     help = "give a function that it calls a custom gradient (`func_grad`), or call it in a loop"
     if size > MOST:
         limit = f"{note}; {MOST:,} is the most"

@@ -33,7 +33,7 @@ def snippet_errors(
             f"the C++ compiler refuses the snippet of `{name}`: {message}",
             functions[name].span,
             f"correct line {line} of the snippet: `{lines[at - 1].strip()}`",
-            (f"its words, the command and the source are in {log}",),
+            (f"its output, the command and the source are in {log}",),
         )
     return list(out.values())
 

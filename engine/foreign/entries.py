@@ -46,7 +46,7 @@ BENT = 1e-3  # of the gradient: a solver inside of a backward leaves less
 NOT_LINEAR = (
     "it is wrong for cotangents that are not 1 at a single element: it is not linear in them"
 )
-UNSAMPLED = Judgement("fail", "seen along random directions; the entries that were sampled agree")
+UNSAMPLED = Judgement("fail", "seen along random directions; the sampled entries agree")
 
 
 def is_small(e: Evaluated) -> bool:

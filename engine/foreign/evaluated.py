@@ -268,8 +268,8 @@ def evaluated(op: Operation, tolerance: Tolerance) -> Evaluated:
             "of the largest"))  # fmt: skip
     if _apart(op, own, recorded, eps):
         raise NotComparable(Judgement(
-            "inconclusive", "run again at the same inputs, it gives other results than it gave: "
-            "something else that it reads has changed since"))  # fmt: skip
+            "inconclusive", "a second run at the same inputs gives other results: "
+                            "it reads something else that has changed"))  # fmt: skip
     floats64 = eps == FLOAT64.epsilon
     exact = own if floats64 else _lifted(op, x, own, eps)
     if exact is not None:

@@ -22,7 +22,7 @@ from engine.foreign.operation import OperationFailed
 from engine.foreign.seams import Part
 
 COMPLEX = "derivatives by complex numbers, and of them, are not checked"
-UNSEEN = "it was traced, and never run where its values can be seen"
+UNSEEN = "it was traced, but its values could not be seen"
 MOST = 3  # values of one call in a traced program that are looked at
 
 
@@ -97,8 +97,8 @@ class Watcher:
         if not self._add(number, call, made_up(call), []):
             return False
         self.collection.note(
-            f"`{name}` was traced and never run where its values can be seen (on several devices, "
-            "or compiled ahead): it was checked at made-up values between 0.1 and 0.9"
+            f"`{name}` was traced, but adtool could not see its values (several devices, or "
+            "compiled ahead of time): it was checked at random values between 0.1 and 0.9"
         )
         return True
 

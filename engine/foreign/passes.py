@@ -17,7 +17,7 @@ from engine.foreign.operation import Array, Cotangents, Operation
 
 # Units of rounding that a gradient may be off by: of float32 and finer, and of what is coarser.
 FINE, COARSE = 1e3, 16.0
-WRONG = "gave this when the program ran, and gives another gradient when it runs again"
+WRONG = "gave one gradient in the program, and another when adtool ran it again"
 
 
 def wrong_passes(e: Evaluated, rng: np.random.Generator) -> dict[int, Comparison]:

@@ -249,8 +249,8 @@ class TorchCall(Operation):
                 self.found += [Change("saved", n, self.site) for n in passed.changed]
             elif off and not self.packed:
                 return (
-                    f"its backward gave another gradient by `{off[0]}` when the program ran than "
-                    "it gives for the same values now: it reads something that has changed since"
+                    f"its backward gave another gradient by `{off[0]}` in the program than now "
+                    "for the same values: it reads something that has changed"
                 )
         return ""
 
@@ -428,7 +428,7 @@ class TorchCall(Operation):
         if len(every) != self.count or not all(
             isinstance(every[place], torch.Tensor) for place in self.places
         ):
-            raise OperationFailed("it returns something else at other inputs")
+            raise OperationFailed("it returns other kinds of results at other inputs")
         return [every[place] for place in self.places], leaves
 
 

@@ -35,16 +35,16 @@ from engine.locks import Lock
 
 PASSES = 2  # backward passes of the program that are compared, for each call
 COMPILED = (
-    "code that torch.compile compiled was run: functions with a gradient of their own inside of it "
-    "are not checked there; run without it to have them checked"
+    "the script ran code of torch.compile: functions with a custom gradient inside it were not "
+    "checked; run without torch.compile to check them"
 )
 _TRANSFORMED = "it ran inside of torch.func (vmap, grad, ...), where its values cannot be seen"
-_COMPLEX = "it has complex numbers, of which no derivative is checked"
+_COMPLEX = "it has complex numbers, which adtool does not check"
 _TAKEN = (
-    "it was called by a name for its `apply` that was there before adtool looked on, in a place "
-    "that adtool does not change (a tuple, a class, functools.partial): call `apply` of the class"
+    "its `apply` was stored before adtool replaced it, in a place that adtool does not change (a "
+    "tuple, a class, functools.partial): call `apply` of the class"
 )
-_LAYOUT = "it has tensors of another layout or kind than plain dense ones"
+_LAYOUT = "it has tensors that are not plain dense tensors"
 
 _watchers: list[Watcher] = []
 _lock = Lock()

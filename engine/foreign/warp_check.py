@@ -129,8 +129,8 @@ def _result(
         unchecked += [
             Unchecked(
                 -1, f"the array that kernel {f.kernel} reads as `{f.argument}`",
-                "it holds something else where the tape runs backward, and the functions recorded "
-                "with Tape.record_func may want it so", f.site,
+                "it has other contents during the backward pass, and the functions "
+                "recorded with Tape.record_func may need that", f.site,
             )
             for f in meant
         ]  # fmt: skip

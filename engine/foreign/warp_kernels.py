@@ -71,7 +71,7 @@ class Translation:
                 first = error.diagnostics[0]
                 at = f" (at {first.span})" if first.span is not None else ""
                 made = next(iter(self._failed), None) or Untranslatable(
-                    f"the engine does not take it: {first.message}{at}"
+                    f"the engine rejects it: {first.message}{at}"
                 )
             found = self._kernels[id(kernel)] = kernel, made
         if isinstance(found[1], Untranslatable):
@@ -80,7 +80,7 @@ class Translation:
 
     def _kernel(self, kernel: Any) -> Kernel:
         if getattr(kernel.adj, "transformers", None):
-            raise Untranslatable("Warp compiled another text: code transformers changed it")
+            raise Untranslatable("Warp compiled another source: code transformers changed it")
         notes = {a.label: self.type(a.type) for a in kernel.adj.args}
         func = self._function(kernel.func, notes)
         return Kernel(func, kernel.key, "unique", dict(kernel.options))

@@ -173,8 +173,9 @@ class LaunchCheck:
         exact, as_before = _copied(evaluated.exact, seeds), run.gradients(seeds, launch.before)
         if all(_agree(exact[a], as_before.get(a)) for a in evaluated.inputs):
             within = Reason(
-                "within", "the launch overwrites elements that it has read, and the backward pass "
-                "reads what is there afterwards", place_of(launch.kernel),
+                "within", "the launch overwrites elements that it "
+                          "reads, and the backward pass reads the new "
+                          "values", place_of(launch.kernel),
             )  # fmt: skip
             found = (*(r for r in found if r.kind == "in place"), within)
         return found
@@ -209,8 +210,9 @@ class _Differing:
             pair = replace(pair, directional=pair.directional + 1)
         finite = np.isfinite(exact)
         if not np.all(np.isfinite(got[finite])):
-            return replace(pair, verdict="nan", reason="Warp's adjoint is not finite, "
-                           "and the derivative is")  # fmt: skip
+            return replace(pair, verdict="nan", reason="the adjoint of Warp is not "
+                                                       "finite, but the derivative "
+                                                       "is")  # fmt: skip
         off = np.where(finite, np.abs(got - np.where(finite, exact, 0.0)), 0.0)
         slack = np.where(np.isfinite(own) & finite, np.abs(own - exact), 0.0)
         scale = largest(exact)
@@ -359,9 +361,8 @@ def _results_differ(evaluated: Evaluations, theirs: Mapping[str, Array]) -> str:
             k = int(np.argmax(excess))
             there, here = float(other.reshape(-1)[k]), float(mine.reshape(-1)[k])
             return (
-                "Warp and the engine make different results of it, so that gradients cannot be "
-                f"compared: {element_name(name, k, mine.shape)} is {there:.6g} in Warp and "
-                f"{here:.6g} here"
+                "Warp and the engine compute different results, so gradients cannot be compared: "
+                f"{element_name(name, k, mine.shape)} is {there:.6g} in Warp and {here:.6g} here"
             )
     return ""
 

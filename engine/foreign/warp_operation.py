@@ -70,7 +70,7 @@ def check_alone(
     """
     skipped = replace(result, skipped=why)
     if not run.repeats():
-        again = "run again, it leaves other results: something else that it reads has changed since"
+        again = "a second run gives other results: it reads something else that has changed"
         return replace(skipped, skipped=f"{why}; {again}")
     op = WarpOperation(run, launch, result.span)
     if not op.inputs or not op.outputs or any(v.dtype not in _FLOATS for v in op.inputs):
@@ -98,5 +98,5 @@ def _sure(p: PairResult, why: str) -> PairResult:
             return p
     elif p.verdict in ("pass", "kink", "skipped"):
         return p
-    reason = f"{why}, and differences of its launches in Warp do not tell"
+    reason = f"{why}, and differences of its launches in Warp cannot decide"
     return PairResult(p.input, p.output, "skipped", reason=reason)

@@ -137,15 +137,15 @@ def _loops(text: _Text, limit: int) -> Iterator[Reason]:
                 "loop",
                 f"the rounds of this loop pass on {named}, and how many there are is not known "
                 "when Warp compiles it (or they are too many to be unrolled): its backward pass "
-                "does not run the rounds again, and takes the last values for those of each round",
+                "does not run the rounds again, and uses the last values for every round",
                 text.span(node),
             )
         elif summed := _summed(node):
             named = ", ".join(f"`{n}`" for n in summed[:3])
             yield Reason(
                 "loop",
-                f"Warp's backward pass does not run this loop again: {named}, which it works out, "
-                "is not there where later lines need it",
+                f"Warp's backward pass does not run this loop again: {named}, which it computes, "
+                "is missing where later lines need it",
                 text.span(node),
             )
 
@@ -247,8 +247,8 @@ def _in_place(text: _Text) -> Iterator[Reason]:
             what = "multiplies" if isinstance(node.op, ast.Mult) else "divides"
             yield Reason(
                 "in place",
-                f"this {what} `{ast.unparse(node.target)}` in place: the backward pass reads what "
-                "is there afterwards, where the derivative needs what was there before",
+                f"this {what} `{ast.unparse(node.target)}` in place: the backward pass reads the "
+                "new values, but the derivative needs the old values",
                 text.span(node),
             )
 
@@ -276,9 +276,9 @@ def _components(text: _Text) -> Iterator[Reason]:
             if seen[name] == 2:
                 yield Reason(
                     "component",
-                    f"the component `{name}` is assigned more than once: the backward pass has "
-                    "its last value alone (unless wp.config.enable_vector_component_overwrites "
-                    "is set)",
+                    f"the component `{name}` is assigned more than once: the backward pass only "
+                    "has its last value (unless wp.config.enable_vector_component_overwrites is "
+                    "set)",
                     text.span(t),
                 )
 

@@ -136,7 +136,7 @@ def _checked(
             if op.iterated and options.tolerance.auto:
                 c.note(
                     f"`{op.name}` iterates until a tolerance: its gradient is compared up to a "
-                    f"relative error of {op.iterated:.0e}; --rtol asks for another"
+                    f"relative error of {op.iterated:.0e}; set another with --rtol"
                 )
             if k in c.quick:
                 glance.learn(op, done[-1])

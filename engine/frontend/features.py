@@ -36,9 +36,9 @@ FEATURES: tuple[tuple[str, str, str], ...] = (
     ("breakpoint", "breakpoints in kernels", "print values with `printf`"),
     # ---- outside kernels
     ("capture_save capture_load capture_load_from_bytes capture_debug_dot_print",
-     "files of captured graphs", "capture the sequence again where it is to run"),
+     "files of captured graphs", "capture the sequence again in the process that runs it"),
     ("event_from_ipc_handle", "events of other processes",
-     "leave it out: launches run in the order in which they are made"),
+     "leave it out: launches run in the order of their calls"),
     ("Allocator CudaManagedAllocator get_device_allocator ScopedMemoryTracker "
      "print_memory_report get_cuda_kernel_properties", "memory pools and allocators",
      "leave the call out"),

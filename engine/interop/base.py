@@ -269,8 +269,10 @@ class Adapter:
         n = len(shape)
         strides = found.strides
         if found.address % found.scalar.size:
-            raise Mismatch("E206", f"{self._a} at an address that is no multiple of the "
-                           f"{found.scalar.size} bytes of its numbers", "pass a copy")  # fmt: skip
+            raise Mismatch("E206", f"{self._a} at an address that is "
+                                   "not a multiple of the "
+                                   f"{found.scalar.size} bytes of "
+                                   "its numbers", "pass a copy")  # fmt: skip
         if info.inner and strides[n:] != info.steps and all(found.shape):
             raise Mismatch("E206", f"{self._a} with strides {strides} (in bytes) as "
                            f"{describe(info.kind)}",

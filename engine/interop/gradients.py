@@ -273,7 +273,7 @@ class SharedGradient:
                 raise self._unfit(a, g) from None
             if in_one_place(found):
                 raise fail("E206", "a gradient has two elements in one place, and backward passes "
-                           "write it", help="give the tensor another one: t.grad = t.grad.clone()"
+                           "write it", help="copy the gradient: t.grad = t.grad.clone()"
                            )  # fmt: skip
             self._faces[kind] = found
         if found.shape != a.shape:

@@ -82,8 +82,8 @@ def _check(value: Any) -> None:
     if isinstance(value, jax.core.Tracer):
         raise Mismatch("E202", f"{_TITLE} that is being traced, which has no numbers yet", _IN_JIT)
     if isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
-        raise Mismatch("E202", f"{_TITLE} of random keys", "pass the numbers that they are: "
-                       "jax.random.key_data(keys)")  # fmt: skip
+        raise Mismatch("E202", f"{_TITLE} of random keys", "pass their numbers: "
+                                                           "jax.random.key_data(keys)")  # fmt: skip
 
 
 def _no_memory(value: Any, why: Exception | None = None) -> Mismatch:
@@ -102,7 +102,7 @@ def _no_memory(value: Any, why: Exception | None = None) -> Mismatch:
                         "first: jax.device_put(x, jax.devices('cpu')[0])")  # fmt: skip
     if why is not None:
         return Mismatch("E206", f"{_TITLE} without memory ({str(why).splitlines()[0]})")
-    return Mismatch("E206", f"{_TITLE} whose layout is not that of rows",
+    return Mismatch("E206", f"{_TITLE} that is not stored by rows",
                     "pass a copy: array(numpy.asarray(x))")  # fmt: skip
 
 

@@ -282,7 +282,7 @@ def device_from_paddle(paddle_device: Any) -> Device:
     name = str(paddle_device).removeprefix("Place(").removesuffix(")")
     if name in ("cpu", "gpu_pinned"):
         return HOST
-    raise refused("E208", f"Paddle's device {name!r} is none that kernels run on",
+    raise refused("E208", f"Paddle's device {name!r} cannot run kernels",
                   help='use "cpu"')  # fmt: skip
 
 

@@ -80,7 +80,7 @@ class Torch(Adapter):
                 return Memory(address, shape, strides, scalar, block, True, device)
         if value.is_neg():
             raise Mismatch("E202", "a PyTorch tensor that shows numbers with their signs changed",
-                           "let it have them in memory: t.resolve_neg()")  # fmt: skip
+                           "store the changed signs in memory: t.resolve_neg()")  # fmt: skip
         if not address and 0 not in shape:
             raise Mismatch("E202", "a PyTorch tensor without memory", "copy it: t.clone()")
         return Memory(address, shape, strides, scalar, block, True, device,
@@ -190,7 +190,7 @@ def _without_memory(value: Any) -> tuple[str, str, str] | None:
         return None
     if isinstance(value, torch._subclasses.FakeTensor):
         return ("E202", "a fake PyTorch tensor, which has no elements",
-                "launch kernels in an operator of torch.library.custom_op: what traces a program "
+                "launch kernels in an operator of torch.library.custom_op: tracing "
                 "does not look into it")  # fmt: skip
     if is_traceable_wrapper_subclass(value):
         return ("E202", f"a PyTorch tensor that is made of others ({type(value).__name__})",
@@ -208,7 +208,8 @@ def _unfit(value: Any) -> tuple[str, str, str] | None:
     if torch._C._functorch.is_functorch_wrapped_tensor(value):
         return ("E202", "a PyTorch tensor inside of torch.func (vmap, grad, jvp ...)",
                 "launch kernels in a torch.autograd.Function or an operator of "
-                "torch.library.custom_op that says what these do with it")  # fmt: skip
+                "torch.library.custom_op that defines the rules for vmap, grad and "
+                "jvp")  # fmt: skip
     if value.is_quantized:
         return "E202", f"a quantized PyTorch tensor ({name})", "pass its numbers: t.dequantize()"
     if value.is_nested:
@@ -352,7 +353,7 @@ def device_from_torch(torch_device: torch.device | str) -> Device:
         name = f"cuda:{torch.cuda.current_device()}" if torch.cuda.is_available() else name
     if is_device_available(name):
         return get_device(name)
-    raise refused("E208", f"PyTorch's device {name!r} is none that kernels run on",
+    raise refused("E208", f"PyTorch's device {name!r} cannot run kernels",
                   help='use "cpu"')  # fmt: skip
 
 

@@ -63,15 +63,15 @@ def misplaced(
     if address < 0 or lo < 0:
         return f"its elements begin at the address {lo}, which is negative"
     if hi > ADDRESSES:
-        return f"its elements end at the address {hi:#x}, which no memory has"
+        return f"its elements end at the address {hi:#x}, which is beyond the address space"
     if lo == hi:
         return ""
     if not lo:
         return "its elements begin at the address 0"
     if address % align:
-        return f"the address {address:#x} is no multiple of {align}"
+        return f"the address {address:#x} is not a multiple of {align}"
     if any(n > 1 and s % align for n, s in zip(shape, strides, strict=True)):
-        return f"strides {tuple(strides)} are no multiples of {align} bytes"
+        return f"strides {tuple(strides)} are not multiples of {align} bytes"
     return ""
 
 

@@ -82,7 +82,7 @@ def to_value_type(obj: object) -> t.ValueType:
         raise LaunchError(
             Diagnostic(
                 "E202",
-                f"the struct {kind.name} has no one type of numbers",
+                f"the struct {kind.name} has more than one type of numbers",
                 call_span(),
                 help="use float, int, bool, a sized scalar such as float64, a vector or a matrix",
             )
@@ -153,9 +153,9 @@ def dtype_from_numpy(dtype: Any) -> type:
     if not isinstance(kind, t.ScalarType):
         raise DtypeError(
             Diagnostic(
-                "E202", f"{dtype!r} is no NumPy dtype of a scalar type", call_span(),
-                help="arrays have bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32 "
-                "and float64, in the machine's order of bytes",
+                "E202", f"{dtype!r} is not a NumPy dtype of a scalar type", call_span(),
+                help="arrays have bool, int8 to int64, uint8 to uint64, float16, bfloat16, "
+                     "float32 and float64, in the byte order of the machine",
             )
         )  # fmt: skip
     return SCALAR_CLASSES[kind]

@@ -399,7 +399,7 @@ class ArrayBase:
 
 def _warn_of_integers(dtype: type) -> None:
     log_warning(
-        f"requires_grad means nothing here: elements of type {dtype.__name__} have no gradient"
+        f"requires_grad has no effect here: elements of type {dtype.__name__} have no gradient"
     )
 
 

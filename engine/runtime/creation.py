@@ -269,7 +269,7 @@ def from_ptr(
     to_element_type(kind)
     ptr = address_from(ptr)
     if ptr and (why := misplaced(ptr, (8,), (1,), 1)):
-        raise fail("E206", f"no pointer can lie there: {why}",
+        raise fail("E206", f"an array cannot be at this address: {why}",
                    help="array(ptr=...) takes the address itself")  # fmt: skip
     at = ctypes.c_size_t.from_address(ptr).value if ptr else 0
     out: array = array(ptr=at, dtype=kind, shape=dims, device=device)
@@ -366,7 +366,7 @@ def _type_of(value: Any) -> ElementType:
     except ValueError:
         found = np.asarray(None)
     if number_kind(found.dtype) not in "biuf" or found.ndim > 2:
-        raise fail("E206", f"full cannot tell the element type of {value!r}",
+        raise fail("E206", f"full cannot find the element type of {value!r}",
                    help="name it: dtype=float")  # fmt: skip
     scalar = to_value_type(found.dtype)
     assert isinstance(scalar, ScalarType)

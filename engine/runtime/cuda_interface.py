@@ -29,7 +29,7 @@ def described(value: Any, device: str = "cuda:0") -> Memory:
     who = f"a {type(value).__name__}"
     found = getattr(value, NAME)
     if not isinstance(found, dict):
-        raise Mismatch("E206", f"{who} whose {NAME} is no dictionary: {found!r:.60}")
+        raise Mismatch("E206", f"{who} whose {NAME} is not a dictionary: {found!r:.60}")
     for field in ("version", "shape", "typestr", "data"):
         if field not in found:
             raise _fault(who, field, "it is missing")
@@ -86,19 +86,21 @@ def exported(a: array) -> dict[str, Any]:
 
 def _fault(who: str, field: str, why: str, help: str = "") -> Mismatch:
     text = f"{who} whose {NAME} has no valid {field!r}: {why}"
-    return Mismatch("E206", text, help or "it has to follow version 3 of the interface, or before")
+    return Mismatch(
+        "E206", text, help or "it must follow version 3 of the interface or an earlier version"
+    )
 
 
 def _check_version(who: str, version: object) -> None:
     if type(version) is not int or version < 0:
-        raise _fault(who, "version", f"{version!r} is no number")
+        raise _fault(who, "version", f"{version!r} is not a number")
     if version not in _KNOWN:
         raise _fault(who, "version", f"{version} is later than 3")
 
 
 def _numbers(who: str, field: str, value: object) -> tuple[int, ...]:
     if not isinstance(value, tuple) or not all(type(n) is int for n in value):
-        raise _fault(who, field, f"{value!r} is no tuple of integers")
+        raise _fault(who, field, f"{value!r} is not a tuple of integers")
     return value
 
 
@@ -117,12 +119,12 @@ def _dtype(who: str, typestr: object) -> np.dtype[Any]:
 
 def _data(who: str, data: object, size: int) -> tuple[int, bool]:
     if not isinstance(data, tuple) or len(data) != 2:
-        raise _fault(who, "data", f"{data!r} is no pair of an address and a truth value")
+        raise _fault(who, "data", f"{data!r} is not a pair of an address and a truth value")
     address, read_only = data
     if address is None and not size:
         address = 0
     if type(address) is not int or address < 0 or not isinstance(read_only, (bool, int)):
-        raise _fault(who, "data", f"{data!r} is no pair of an address and a truth value")
+        raise _fault(who, "data", f"{data!r} is not a pair of an address and a truth value")
     if size and not address:
         raise _fault(who, "data", "its address is 0, and there are elements")
     return address, bool(read_only)
@@ -132,5 +134,5 @@ def _check_stream(who: str, stream: object) -> None:
     if stream is None:
         return
     if type(stream) is not int or stream < 1:
-        raise _fault(who, "stream", f"{stream!r} is no stream: 1 is the legacy default one, 2 that "
-                     "of each thread")  # fmt: skip
+        raise _fault(who, "stream", f"{stream!r} is not a stream: 1 is the legacy "
+                                    "default one, 2 that of each thread")  # fmt: skip

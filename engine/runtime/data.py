@@ -82,7 +82,9 @@ def check_place(
     align = kind.align if isinstance(kind, StructType) else scalar_of(kind).size
     why = misplaced(address, shape, strides, kind.size, align)
     if why:
-        raise fail("E206", f"an array of shape {shape} cannot lie there: {why}", help=_ADDRESS)
+        raise fail(
+            "E206", f"an array of shape {shape} cannot be at this address: {why}", help=_ADDRESS
+        )
     return byte_range(address, shape, strides, kind.size)
 
 
@@ -200,7 +202,7 @@ def same_memory(parts: NumpyArray, data: Any) -> bool:
 
 def warn_of_copy(data: Any, kind: ElementType, device: Device) -> None:
     """Says that memory was not shared that was to be."""
-    why = (f"that of elements of {describe(kind)}, one after another as they are"
+    why = (f"that of elements of {describe(kind)}, stored one after another"
            if device.backend.on_host else f"on {device}")  # fmt: skip
     log_warning("array(..., copy=False) made a copy: "
                 f"the memory of a {type(data).__name__} is not {why}")  # fmt: skip
@@ -229,7 +231,7 @@ def _to_records(data: Any, kind: StructType) -> NumpyArray:
     if isinstance(data, np.ndarray) and data.dtype.names is not None:
         if data.dtype.names == dtype.names:
             return data if data.dtype == dtype else data.astype(dtype)
-        raise fail("E206", f"records of {data.dtype.names} are no elements of {kind.name}",
+        raise fail("E206", f"records of {data.dtype.names} are not elements of {kind.name}",
                    f"expected fields {dtype.names}")  # fmt: skip
 
     def plain(item: Any) -> Any:

@@ -138,7 +138,7 @@ class DeviceGraph:
     def left(self) -> str:
         """What leaves it to Python now; empty where the device runs it, or will from now on."""
         if not self.why and self._tapes is not None and not self._goes_back():
-            return "nothing has captured the backward pass of its tape"
+            return "the backward pass of its tape was not captured"
         return self.why
 
     def run(self, operations: Sequence[Noted], by_python: Callable[[], None]) -> None:
@@ -219,7 +219,7 @@ class DeviceGraph:
         for operation, recorder in operations:
             f = _function(operation)
             if f.__module__ not in _MODULES or "record_func" in f.__qualname__:
-                self.why = f"{f.__qualname__} is for Python to run"
+                self.why = f"{f.__qualname__} must run in Python"
                 return False
             if f.__name__ == "backward":
                 begun.add(id(_tape_of(operation)))

@@ -94,7 +94,7 @@ def functions_of(func: Any, count: int) -> tuple[str, Any]:
         return _plain_name(func.__name__), func
     code = getattr(func, "__code__", None)
     if code is None or not isinstance(func, types.FunctionType):
-        raise _refused(f"{func!r} is no function that kernels can call",
+        raise _refused(f"{func!r} is not a function that kernels can call",
                        "pass a `@func`, a builtin, a Python function or a lambda")  # fmt: skip
     if code.co_name != "<lambda>":
         return _plain_name(func.__name__), UserFunc(func)
@@ -108,7 +108,7 @@ def _plain_name(name: str) -> str:
 def named_function(func: Any) -> UserFunc:
     """A function that kernels can call; a lambda gets a name that its text decides.
 
-    Raises KernelError for what is no function of Python in the kernel language.
+    Raises KernelError for what is not a Python function in the kernel language.
     """
     if isinstance(func, types.FunctionType) and func.__code__.co_name == "<lambda>":
         text = ast.unparse(_lambda_node(func))
@@ -116,7 +116,7 @@ def named_function(func: Any) -> UserFunc:
         return UserFunc(_from_lambda(func, name))
     called = functions_of(func, 0)[1]
     if not isinstance(called, UserFunc):
-        raise _refused(f"{func!r} is no function of Python", "kernels can call it as it is")
+        raise _refused(f"{func!r} is not a Python function", "kernels can call it directly")
     return called
 
 
@@ -147,7 +147,7 @@ def _lambda_node(func: types.FunctionType) -> ast.Lambda:
         found = [n for n in found if all(_contains(n, p) for p in spots)]
         found = sorted(found, key=lambda n: (n.lineno, n.col_offset))[-1:]  # the innermost
     if len(found) != 1:
-        raise _refused("several lambdas stand on this line", "write each on a line of its own")
+        raise _refused("this line has several lambdas", "write each on a separate line")
     return found[0]
 
 

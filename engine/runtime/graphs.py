@@ -190,7 +190,7 @@ def capture_end(device: DeviceLike = None, stream: Any = None) -> Graph:
     del device, stream
     graph = recording.graph.get()
     if not isinstance(graph, Graph):
-        raise fail("E213", "there is no capture to be ended", help="call capture_begin first")
+        raise fail("E213", "there is no capture to end", help="call capture_begin first")
     graph._end()
     return graph
 

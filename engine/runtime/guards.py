@@ -113,7 +113,7 @@ def objection(a: array) -> tuple[str, str] | None:
                 "write to a copy of it: clone(a), or array(x)",
             )
         return (
-            f"memory that {who} shows, which takes it to be immutable",
+            f"memory that {who} shows and treats as immutable",
             "write to a copy, clone(a), or delete the result of to_jax and everything made from it",
         )
     if not storage.writable:

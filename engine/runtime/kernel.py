@@ -318,7 +318,7 @@ def kernel(
         own: Mapping[str, Any] = {}
         if module_options is not None:
             if module != "unique":
-                message = f"kernel {key!r}: module_options would hold for other kernels too"
+                message = f"kernel {key!r}: module_options would apply to other kernels too"
                 help = 'write `module="unique"`, or call set_module_options(...)'
                 raise fail("E202", message, help=help)
             own = modules.check_options(module_options, f"kernel {key!r}")
@@ -451,7 +451,7 @@ class _Adjoint:
     __builtin_name__ = "adjoint"
 
     def __getitem__(self, key: object) -> Any:
-        raise fail("E106", "adjoint[...] has a meaning only in a function made by @func_grad")
+        raise fail("E106", "adjoint[...] is valid only in a function with @func_grad")
 
     def __setitem__(self, key: object, value: object) -> None:
         self[key]

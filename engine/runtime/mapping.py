@@ -96,7 +96,7 @@ def map(
     del block_dim
     arrays = [a for a in inputs if isinstance(a, (array, indexedarray))]
     if not arrays:
-        raise refused("map: one input at least has to be an array")
+        raise refused("map: at least one input must be an array")
     shape = _broadcast(arrays)
     given = None if out is None else list(out) if isinstance(out, (list, tuple)) else [out]
     indexed = tuple(isinstance(a, indexedarray) for a in given or ())
@@ -203,7 +203,7 @@ def _type(value: Any) -> UserType:
         return INT32
     if isinstance(value, (float, np.floating)):
         return FLOAT32
-    raise refused(f"map: {value!r} is no array, number, vector, matrix or struct", code="E202")
+    raise refused(f"map: {value!r} is not an array, number, vector, matrix or struct", code="E202")
 
 
 def _spelled(value: Any) -> bool:
@@ -263,7 +263,7 @@ def _make(
     for k, kind in enumerate(results):
         if isinstance(kind, (TupleType, *ARRAYS)):
             what = "a tuple in a tuple" if isinstance(kind, TupleType) else "an array"
-            raise refused(f"map: `{name}` gives {what}, which is no element", code="E202")
+            raise refused(f"map: `{name}` gives {what}, which is not an element", code="E202")
         special = k < len(indexed) and indexed[k]
         form: Any = IndexedArrayAnnotation if special else ArrayAnnotation
         outs.append(form(value_class(kind), ndim))

@@ -175,7 +175,7 @@ def find(
         return _own_module(func, key or func.__name__, text, options or {})
     name = module if isinstance(module, str) else getattr(module, "__name__", None)
     if name is None:
-        raise fail("E202", f"{module!r} is no module")
+        raise fail("E202", f"{module!r} is not a module")
     return _unique.get(name) or _modules.setdefault(name, Module(name))
 
 

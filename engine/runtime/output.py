@@ -82,7 +82,7 @@ def raise_failures(entry: Entry, dim: tuple[int, ...], failures: list[Failure]) 
     help_text = (
         "threads after this one may not have run"
         if asserted
-        else 'the launch has run to its end; `config.expect = "print"` keeps on without this error'
+        else 'the launch ran to its end; set `config.expect = "print"` to print instead of raising'
     )
     raise LaunchError(
         Diagnostic("E210", f"kernel {name!r}: {what}", first.message.span, help_text, tuple(notes))

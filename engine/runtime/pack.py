@@ -253,7 +253,7 @@ def _of_gpu(value: Any, kind: ArrayType) -> array:
     found = cuda_interface.described(value)
     number = gpus[0].backend.device_of(found.address) if found.address else 0
     if number < 0:
-        raise Mismatch("E204", f"memory at {found.address:#x}, which is no GPU's",
+        raise Mismatch("E204", f"memory at {found.address:#x}, which is not on a GPU",
                        "pass an array whose memory is on the device")  # fmt: skip
     place = next((d for d in gpus if d.ordinal == number), gpus[0])
     info, n, shape = element_info(kind.element), kind.ndim, found.shape

@@ -57,8 +57,8 @@ def warn_of_unassigned_reads(ir: n.Function) -> None:
         for read in f.unassigned:
             if read not in _warned:
                 text = (
-                    f"`{read.name}` may be read before it has a value: it is zero then, where "
-                    f"Python raises an error. Assign it on every path, or first: "
+                    f"`{read.name}` may be read before it has a value: it is then zero, but "
+                    "Python would raise an error. Assign it on every path, or once before: "
                     f"`{read.name} = ...`"
                 )
                 log_warning(text, at=(read.span.file, read.span.line))

@@ -116,8 +116,8 @@ def add_arguments(gathered: Gathered, plan: Plan, given: Sequence[Any]) -> None:
             gathered.held.setdefault(group, []).append(a)  # type: ignore[arg-type]
         elif a is not None:
             raise fail("E202", f"kernel {plan.kernel.key!r} makes structs refer to argument "
-                       f"{plan.params[index].name!r}, which is no array of the engine",
-                       f"got {a!r:.80}", help="make one of it: array(data)")  # fmt: skip
+                               f"{plan.params[index].name!r}, which is not an array of the engine",
+                       f"got {a!r:.80}", help="make an array from it: array(data)")  # fmt: skip
     gathered.given = tuple(given)
 
 

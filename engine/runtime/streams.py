@@ -195,7 +195,7 @@ def get_event_elapsed_time(start_event: Event, end_event: Event, synchronize: bo
     for event in (start_event, end_event):
         if not _event(event).enable_timing or event._at is None:
             why = "was not recorded" if event.enable_timing else "has no time"
-            raise fail("E213", f"no time can be taken: an event {why}",
+            raise fail("E213", f"the time cannot be measured: an event {why}",
                        help="make events with enable_timing=True, and record them")  # fmt: skip
         times.append(event._at)
     streams = start_event.device.backend.streams

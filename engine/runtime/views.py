@@ -195,7 +195,7 @@ def transpose(a: array, axes: Any) -> array:
     """The same elements with axes reordered."""
     order = None if axes is None else tuple(operator.index(i) for i in axes)
     if order is not None and sorted(order) != list(range(a.ndim)):
-        raise fail("E206", f"axes {axes} are not an order of {a.ndim} dimensions")
+        raise fail("E206", f"axes {axes} are not a permutation of {a.ndim} dimensions")
     return apply_linked(a, Transposed(order))
 
 
@@ -279,7 +279,7 @@ def to_dlpack(a: array, stream: Any, max_version: Any, dl_device: Any, copy: Any
     says_so = max_version is not None and tuple(max_version) >= (1, 0)
     if not (a.storage.writable or says_so or copy):
         raise _not_given("read-only memory cannot be given away by DLPack before version 1.0, "
-                         "which has no word for it",
+                         "which cannot mark it",
                          "ask for max_version=(1, 0) or copy=True, or give away a copy: "
                          "clone(a)")  # fmt: skip
     if (

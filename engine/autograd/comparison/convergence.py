@@ -18,7 +18,7 @@ from engine.autograd.reference.step_sweep import Slopes
 SHARP = 0.25  # an error this small beside a distance leaves no doubt of it
 TIGHT = 0.05  # and beside a slope, so little that agreeing with it means something
 FLAT = 0.1  # slopes this close beside a distance are the same
-OPEN = Judgement("inconclusive", "differences in the arrays' own precision do not tell")
+OPEN = Judgement("inconclusive", "differences in the precision of the arrays cannot decide")
 
 
 def judge_slopes(

@@ -82,9 +82,12 @@ class DisplacedFunction:
 
     def _changed(self, v: Variable) -> Exception:
         return fail(
-            "E202", f"function {self.call.key!r} returns something else from run to run",
+            "E202", f"function {self.call.key!r} returns different arrays from run to run",
             f"{v.label} had {v.size} numbers at first",
-            help="it is run again and again, and must return arrays of the same shapes",
+            help=(
+                "a check runs the function repeatedly, so it must always return arrays of the "
+                "same shapes"
+            ),
         )  # fmt: skip
 
     def span(self, v: Variable) -> slice:

@@ -215,7 +215,7 @@ def _guarded(
         tolerance = agree * np.maximum(weight, np.abs(expected) * (weight > 0)) + 1e-30
         wrong = np.isfinite(expected) & np.isfinite(found) & (np.abs(expected - found) > tolerance)
     if wrong.any():
-        raise UnknownSparsity("a product with a random vector shows an entry that it has not")
+        raise UnknownSparsity("a product with a random vector shows a missing entry")
 
 
 def _repaired(p: Pattern, values: Array, backward: Callable[[Array], Array]) -> None:

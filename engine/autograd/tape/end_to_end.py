@@ -46,7 +46,7 @@ WRONG_LAUNCH = "a derivative of one of its launches is wrong"
 ALONE = "differences are inconclusive, and not every launch is verified"
 GIVEN = "an array that it reads holds NaN or Inf"
 UNREPEATABLE = "one of its launches gives other results each time it runs"
-AT_ODDS = "forward mode and differences disagree, and the latter agree with the adjoint"
+AT_ODDS = "forward mode and differences disagree, and the differences agree with the adjoint"
 
 
 def check_end_to_end(

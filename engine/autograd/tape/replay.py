@@ -139,7 +139,7 @@ def replay(tape: RecordedTape) -> Replay:
     for s in operations:
         if isinstance(s, ReplayedLaunch) and not can_lift(s.plan.variants):
             raise NotReplayable(
-                f"kernel {s.plan.kernel.key!r} has no float64 form that does the same",
+                f"kernel {s.plan.kernel.key!r} has no equivalent float64 form",
                 s.record.site,
             )
     seeded = [p for a in tape.seeded for p in placements(a, root_of(a)) if p.float]

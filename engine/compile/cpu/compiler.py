@@ -229,5 +229,5 @@ def _failure(cache: Cache, part: list[_Unit], outcome: Outcome) -> CompilerError
     log = cache.log(part[0].key, "\n\n".join(parts))
     return failure(
         f"the C++ compiler {outcome.problem}", fns, outcome.said, outcome.source.name, text, log,
-        help="check that the compiler can make shared objects, or name another one in CXX",
+        help="check that the compiler can make shared objects, or set CXX to another compiler",
     )  # fmt: skip

@@ -115,7 +115,7 @@ def thread_count() -> int:
     chosen = config.num_threads
     if not isinstance(chosen, int) or isinstance(chosen, bool) or not 0 <= chosen <= _MOST:
         problem = f"config.num_threads is {chosen!r}"
-        help = "set it to a whole number of threads, or to 0 for one a core"
+        help = "set it to a whole number of threads, or to 0 for one per core"
         raise LaunchError(Diagnostic("E202", problem, help=help))
     return chosen if chosen > 0 else processors()
 

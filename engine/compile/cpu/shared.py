@@ -74,5 +74,5 @@ def _compile(
         if made.problem:
             log = cache.log(key, made.said)
             problem = f"the C++ compiler {made.problem} on {names[1]}"
-            raise CompilerError(Diagnostic("E302", problem, notes=(f"its words are in {log}",)))
+            raise CompilerError(Diagnostic("E302", problem, notes=(f"its output is in {log}",)))
         cache.add(made.output, {key: names[0]})

@@ -43,9 +43,9 @@ _FLAGS = (
 LEVELS = ("-O3", "-O2", "-O1")
 _CANDIDATES = ("g++", "clang++", "c++")
 _HELP = (
-    "install a C++ compiler: the package g++ (Debian, Ubuntu), gcc-c++ (Fedora, RHEL), gcc "
-    "(Arch, conda: gxx) or the Xcode command line tools (macOS); or, without a system package, "
-    "`pip install ziglang`; or name one in the environment variable CXX"
+    "install a C++ compiler: the package g++ (Debian, Ubuntu), gcc-c++ (Fedora, RHEL), gcc (Arch, "
+    "conda: gxx) or the Xcode command line tools (macOS); or, without a system package, `pip "
+    "install ziglang`; or set the environment variable CXX to a compiler"
 )
 
 
@@ -143,7 +143,7 @@ def _find(chosen: str, path: str, debug: bool, levels: tuple[str, ...]) -> Toolc
             Diagnostic(
                 "E301",
                 f"the C++ compiler {chosen!r}, named by CXX, does not run",
-                help="set CXX to a C++ compiler that works, or unset it to let one be found",
+                help="set CXX to a C++ compiler that works, or unset CXX to search for a compiler",
                 notes=(f"`{chosen} --version`: {tried}",),
             )
         )

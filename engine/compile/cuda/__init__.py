@@ -205,7 +205,7 @@ class Cuda(Backend):
         code, said = self._compiled(text)
         if not code:
             log = open_cache().log(next(iter(todo)), f"{said}\n\n{text}")
-            raise failure("the CUDA compiler gave up", fns, said, nvrtc.FILE, text, log,
+            raise failure("the CUDA compiler failed", fns, said, nvrtc.FILE, text, log,
                           help="report this, with the file that the notes name")  # fmt: skip
         for key, (fn, _) in todo.items():
             self._entries[key] = self._entry(fn, code, symbols[key])

@@ -50,11 +50,11 @@ def check_order(
         array = next((primal[k] for k in names if k in primal), names[0])
         raise LaunchError(
             Diagnostic(
-                "E407", f"kernel {name!r}: the gradient of {array!r} depends on the order in which "
-                f"threads ran, and on a GPU they have none: {what}",
-                access.span, 'let threads add with `atomic_add`, launch with device="cpu", or set '
-                "`engine.config.deterministic = True` before the launch: it runs one thread after "
-                "the other then",
+                "E407", f"kernel {name!r}: the gradient of {array!r} depends on the order of the "
+                        f"threads, and on a GPU the order is not fixed: {what}",
+                access.span, 'let threads add with `atomic_add`, launch with device="cpu", or '
+                             "set `engine.config.deterministic = True` before the launch, which "
+                             "then runs the threads one after another",
             )
         )  # fmt: skip
 
@@ -93,7 +93,7 @@ def _restless(
 ) -> Restless | None:
     classes = threads.classes_of(dim, args)
     if not classes.known:
-        return Restless("it is too large to be looked at")
+        return Restless("it is too large for the analysis")
     if classes.stops:
         return Restless("it has assertions, or native text that may keep a state")
     primal = {adjoint: p for p, adjoint in threads.gradients.items()}

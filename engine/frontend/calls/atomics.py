@@ -121,7 +121,7 @@ def _takes(cx: Context, node: ast.Call, name: str, kind: AtomicKind, t: Type) ->
         what = f"`{name}` changes bits of integers, but this is {type_name(t)}"
     elif config.atomics == "native" and not (_native(kind, scalar) or _is_ours(cx)):
         elements = type_name(t.element if isinstance(t, ArrayType) else t)
-        what = f"`{name}` of {elements} is not there in Warp"
+        what = f"`{name}` of {elements} does not exist in Warp"
         help_text = 'use 32 or 64 bits; `config.atomics = "all"` allows the others here'
         cx.error("E104", node, what, help_text)
         return False

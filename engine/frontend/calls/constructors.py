@@ -89,7 +89,7 @@ def lower_constructor(cx: Context, node: ast.Call, t: ValueType) -> Operand:
         return cx.error(
             "E104",
             node,
-            f"this is no {type_name(t)}",
+            f"this is not a {type_name(t)}",
             "leave out the size and the dtype, which the type already has",
         )
     for word in node.keywords:

@@ -77,6 +77,6 @@ def _write_back(cx: Context, name: str, node: ast.expr | None, value: Operand, o
         cx.error(
             "E106",
             node,
-            f"`{name}` gives this argument a value, but it is no variable",
+            f"`{name}` assigns to this argument, but it is not a variable",
             f"write `... = {cx.api}.{name}(...)` and use the results",
         )

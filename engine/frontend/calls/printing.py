@@ -63,10 +63,10 @@ def lower_printf(cx: Context, node: ast.Call) -> Operand:
             text.write("%")
             continue
         if kind != "s" and kind not in _KINDS:
-            return cx.error("E106", node.args[0], f"`{spec[0]}` is no format of a kernel's value",
+            return cx.error("E106", node.args[0], f"`{spec[0]}` is not a format in kernels",
                             "use %d, %u, %x, %f, %e or %g, and %% for a percent sign")  # fmt: skip
         if not rest:
-            return cx.error("E109", node, f"nothing is given for `{spec[0]}`",
+            return cx.error("E109", node, f"there is no value for `{spec[0]}`",
                             "pass as many values as the format has places")  # fmt: skip
         _place(cx, text, rest.pop(0), spec)
     text.write(form[at:])

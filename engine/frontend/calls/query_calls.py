@@ -88,7 +88,7 @@ def _called(cx: Context, q: Query, args: list[Operand], nodes: list[ast.expr | N
             return cx.error(
                 "E106",
                 at,
-                f"`{q.user}` gives its argument `{q.names[k]}` a value, but this is no variable",
+                f"`{q.user}` gives its argument `{q.names[k]}` a value, but this is not a variable",
                 f"write `{q.names[k]} = ...` before it, and pass `{q.names[k]}`",
             )
         assign(cx, at, value, at)

@@ -80,11 +80,11 @@ def may_refer(
     for place, kind in references:
         if any(s.static for s in slots(kind)):
             cx.error("E104", place.node, "a value that holds arrays cannot be passed by reference",
-                     "pass the numbers and the arrays by themselves")  # fmt: skip
+                     "pass the numbers and the arrays separately")  # fmt: skip
             return False
         if not _is_place(cx, place):
-            cx.error("E104", place.node, f"`{target.name}` takes this by reference, but it is no "
-                     "variable and no element of an array",
+            cx.error("E104", place.node, f"`{target.name}` takes this by reference, but it is "
+                                         "neither a variable nor an element of an array",
                      "give it a name first: `x = ...`")  # fmt: skip
             return False
         elements: list[Element | None] = [*_elements(place.where)]

@@ -58,7 +58,7 @@ def lower_static(cx: Context, node: ast.Call) -> Operand:
             "E107",
             found.node,
             "the static expression gives a value that is known only at run time",
-            "of such values, static expressions know the length: `len(v)`",
+            "static expressions only know the length of such values: `len(v)`",
         )
     return _operand(cx, found, value)
 

@@ -93,7 +93,7 @@ def array_at(cx: Context, node: ast.Call) -> Operand:
         return cx.error(
             "E104",
             node,
-            "this is no part of the local array at that address",
+            "this is not a part of the local array at that address",
             "an array of the same numbers lies inside of it, and begins at one of its own elements",
         )
     return found

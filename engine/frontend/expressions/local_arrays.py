@@ -67,7 +67,7 @@ def lower_zeros(cx: Context, node: ast.Call) -> Operand:
             "E104",
             words["dtype"],
             f"elements of an array cannot hold arrays, as fields of {element.name} do",
-            "keep the arrays in a struct of their own",
+            "keep the arrays in a separate struct",
         )
     types = leaf_types(element)
     total = math.prod(shape) * sum(math.prod(shape_of(t)) for t in types)

@@ -92,7 +92,7 @@ def _slice_of_array(
             "`*` unpacks an array only as far as a slice says, and this one has no end"
             if bounds[1] is None
             else "the step of a slice is 0",
-            "write how many elements are meant, such as `*a[0:3]`",
+            "write the number of elements, such as `*a[0:3]`",
         )
     return _elements(cx, node, view, range(bounds[1])[slice(*bounds)])
 
@@ -122,7 +122,7 @@ def _not_unpacked(cx: Context, node: ast.Starred, got: Operand) -> None:
         what = f"this is {type_name(got.type)}"
     else:
         array = isinstance(got, (Value, View))
-        what = "the length of an array is not known" if array else "this value is none of them"
+        what = "the length of an array is not known" if array else "this value is none of these"
     cx.error(
         "E104",
         node,

@@ -159,7 +159,7 @@ def bind(node: ast.expr, given: Given, target: Overload[F]) -> dict[str, Argumen
     out = dict(zip(params, given.positional, strict=False))
     for name, argument in given.named.items():
         if name not in params or name in out:
-            message = f"`{target.name}` takes no further argument `{name}`"
+            message = f"`{target.name}` takes no other argument `{name}`"
             return Problem("E109", argument[0], message, listed)
         out[name] = argument
     for name in params:

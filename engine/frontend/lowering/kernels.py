@@ -39,8 +39,8 @@ def lower_kernel(
             parsed.report.add(
                 "E103",
                 parsed.source.parameter(name),
-                f"parameter `{name}` may have any type here: arguments have to decide",
-                f"launch the kernel, or take an overload: `{parsed.scope.api}.overload(...)`",
+                f"parameter `{name}` may have any type here: the arguments must decide it",
+                f"launch the kernel, or use an overload: `{parsed.scope.api}.overload(...)`",
             )
     if captures is not None:
         captures.append(parsed.scope.captures)

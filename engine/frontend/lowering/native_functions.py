@@ -143,7 +143,7 @@ def _check(function: NativeFunc, parsed: ParsedFunction, types: Sequence[Kind], 
         if not idle and not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)):
             raise wrong("E106", "has a body besides its snippet", "write `...` as its body")
     if "return" in function.func.__annotations__ and parsed.results is None:
-        raise wrong("E103", "has a result of no single type", "annotate it with one type")
+        raise wrong("E103", "has a result without a single type", "annotate it with one type")
     if parsed.results and isinstance(parsed.results[0], COMPOUND):
         raise wrong(
             "E103",

@@ -155,7 +155,7 @@ class Fence:
         if node.msg is not None and not (
             isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str)
         ):
-            self.reject(node.msg, "a text of `assert` that is no string", "write a string")
+            self.reject(node.msg, "a message of `assert` that is not a string", "write a string")
 
     def check_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:

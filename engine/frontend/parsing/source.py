@@ -131,8 +131,8 @@ def fail(span: Span | None, message: str, help_text: str, *notes: str) -> Kernel
 
 
 _NO_TEXT = (
-    "put the function in a .py file or a notebook cell; text given to exec() has to be "
-    "entered in `linecache.cache` under the code's file name"
+    "put the function in a .py file or a notebook cell; for exec(), enter the source in "
+    "`linecache.cache` under the file name of the code"
 )
 _OTHER_TEXT = (
     "the file has changed since it was imported: import it again, or run the program again; "

@@ -114,7 +114,7 @@ def _backwards(cx: Context, node: ast.AST, bounds: list[Value]) -> list[Value] |
         cx.error(
             "E104",
             node,
-            f"a range of {type_name(t)} cannot be turned round, as it would end below zero",
+            f"a range of {type_name(t)} cannot be reversed, because it would end below zero",
             "convert the arguments: `int(...)`",
         )
         return None

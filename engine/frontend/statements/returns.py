@@ -178,7 +178,7 @@ def _values(cx: Context, node: ast.Return) -> list[Operand] | None:
                 "E104",
                 at,
                 f"a function cannot return {'a part of a local' if part else 'no'} array",
-                "return the whole local array" if part else "return an array that is there",
+                "return the whole local array" if part else "return an array that exists",
             )
             return None
         one = cx.one(at, item)

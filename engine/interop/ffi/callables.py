@@ -235,8 +235,8 @@ class _CallableBase(Base):
 
     def check_differentiable(self) -> None:
         raise fail("E401", f"function {self.name!r} was made a JAX function without derivatives",
-                   help="give it one by jax.custom_vjp, or call its kernels by "
-                   "jax_kernel(..., enable_backward=True)")  # fmt: skip
+                   help="define one with jax.custom_vjp, or call its kernels with "
+                        "jax_kernel(..., enable_backward=True)")  # fmt: skip
 
     def compiled(self, op: Operation) -> Compiled:
         results = tuple((s, op.batch) for s in self.outputs)

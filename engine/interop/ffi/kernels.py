@@ -202,7 +202,7 @@ class JaxKernel(Definition):
         elif first is not None:
             dim = grid(first, kernel)
         else:
-            raise s.fail("E205", "launch dimensions are not known, as there is no input array",
+            raise s.fail("E205", "launch dimensions are unknown, because there is no input array",
                          help="pass launch_dims=...")  # fmt: skip
         outputs = [slots[n] for n in s.names[: s.inputs] if n in s.in_out]
         outputs += sig.output_slots(s, output_dims, dim, first)
@@ -240,8 +240,12 @@ class JaxKernel(Definition):
     ) -> KernelBase:  # fmt: skip
         plan = kernel.plan
         if plan.tables or (plan.arguments is not None and plan.arguments.linked):
-            raise s.fail("E202", "it queries geometry, or changes what structs refer to, which "
-                         "JAX does not know of", help="call it by jax_callable")  # fmt: skip
+            raise s.fail("E202", "it queries "
+                                 "geometry, or "
+                                 "changes the "
+                                 "arrays of "
+                                 "structs, which "
+                                 "JAX does not see", help="call it by jax_callable")  # fmt: skip
         out_of = {slot.name: slot for slot in outputs}
         order = list(slots)
         arrays: dict[int, Place] = {}
@@ -297,5 +301,16 @@ def _placeholder(kind: Any) -> Any:
 
 def _check_static(s: Signature, name: str, kind: Any) -> None:
     if isinstance(kind, StructType) and any(isinstance(x.type, ArrayType) for x in leaves(kind)):
-        raise s.fail("E202", f"argument {name!r} is a struct that holds arrays, which JAX does not "
-                     "know of", help="pass the arrays as arguments of their own")  # fmt: skip
+        raise s.fail("E202", "argument "
+                             f"{name!r} "
+                             "is "
+                             "a "
+                             "struct "
+                             "that "
+                             "holds "
+                             "arrays, "
+                             "which "
+                             "JAX "
+                             "does "
+                             "not "
+                             "see", help="pass the arrays as separate arguments")  # fmt: skip

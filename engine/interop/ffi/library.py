@@ -40,7 +40,7 @@ class Program(Protocol):
 
 _UNKNOWN = Diagnostic(
     "E201", "a compiled JAX function calls a kernel that this process has not traced",
-    help="functions that were exported or kept need the same call made, or traced, here first",
+    help="before you run exported or stored functions, make or trace the same call in this process",
 )  # fmt: skip
 
 # By the numbers that compiled JAX functions know them by, which may be called until the process

@@ -416,8 +416,8 @@ class _Writer:
         for s in variants.clashes(HOST.backend, self.base.dim, wrt):
             raise TapeError(
                 Diagnostic(
-                    "E407", f"all threads of kernel {name!r} store a value of their own to one "
-                    f"element of {s.array.name!r}, so no gradient is right", s.span,
+                    "E407", f"all threads of kernel {name!r} store different values to "
+                            f"one element of {s.array.name!r}, so no gradient is right", s.span,
                     help="let one thread store it, or combine the values: "
                     f"atomic_add({s.array.name}, ...)",
                     notes=(f"it is called from JAX with dim={self.base.dim}",),

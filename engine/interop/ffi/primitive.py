@@ -291,8 +291,8 @@ def _batch(operands: Sequence[Any], dims: Sequence[Any], *, op: Operation) -> An
         raise BatchingError(
             Diagnostic(
                 "E202", f"kernel {op.base.name!r}: vmap of a call with vmap_method={op.vmap!r}",
-                call_span(), notes=("JAX leaves unbatched arguments as they are for "
-                "'legacy_vectorized', which says nothing of what a kernel is to make of them",)
+                call_span(), notes=("for 'legacy_vectorized', JAX does not change unbatched "
+                                    "arguments, so it is undefined how a kernel uses them",)
                 if op.vmap else (),
                 help="pass vmap_method='broadcast_all', 'expand_dims' or 'sequential'",
             )

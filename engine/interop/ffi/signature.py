@@ -96,7 +96,7 @@ def split(
         raise fail("E201", f"{what}: num_outputs={count} is more than its {len(names)} parameters")
     if count < len(both):
         raise fail("E201", f"{what}: num_outputs={count} is less than its {len(both)} arguments "
-                   "that are inputs and outputs", help="num_outputs counts these, too")  # fmt: skip
+                   "that are inputs and outputs", help="num_outputs also counts these")  # fmt: skip
     inputs = len(names) - count + len(both)
     late = [n for n in names[inputs:] if n in both]
     if late:
@@ -212,8 +212,11 @@ def output_slots(s: Signature, dims: Any, *defaults: Shape | None) -> list[Slot]
         if own is None and known:
             own = next((d for d in known if len(d) == kind.ndim), known[0])
         if own is None:
-            raise s.fail("E203", f"the dimensions of output {name!r} are not known, as there is "
-                         "no input array", help="pass output_dims=...")  # fmt: skip
+            raise s.fail("E203", "the dimensions of "
+                                 f"output {name!r} are "
+                                 "unknown, because "
+                                 "there is no input "
+                                 "array", help="pass output_dims=...")  # fmt: skip
         slots.append(output_slot(s, name, kind, own))
     return slots
 

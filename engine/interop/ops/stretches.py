@@ -71,7 +71,7 @@ def _record(
     for a in made or ():
         if any(may_meet(a, b) for b in given):
             raise fail("E206", f"{door}: an output shares memory with an input",
-                       help="give the results arrays of their own")  # fmt: skip
+                       help="pass separate arrays for the results")  # fmt: skip
     if recording.graph.get() is not None:
         if made is None:
             raise fail("E213", f"{door} cannot make arrays while a graph is captured",

@@ -99,8 +99,8 @@ class TorchKernel(Definition):
         loose = [k for k in written if k not in changed and k not in self._outputs]
         if loose:
             raise fail("E202", f"kernel {kernel.key!r} writes its input {loose[0]!r}",
-                       help=f"name it in in_out_argnames=[{loose[0]!r}], or have more outputs: "
-                       f"num_outputs={num_outputs + len(loose)}")  # fmt: skip
+                       help=f"name it in in_out_argnames=[{loose[0]!r}], or declare "
+                            f"more outputs: num_outputs={num_outputs + len(loose)}")  # fmt: skip
         self._program = Program(plan, changed, self._outputs)
         self._operators: Operators = operators(self._program, order, name)
         self._given = tuple(p for p in plan.params if p.name not in self._outputs)
@@ -221,8 +221,8 @@ class TorchKernel(Definition):
         return shape
 
     def _no_shape(self, dim: Sequence[Any]) -> Exception:
-        return fail("E203", f"the operator of kernel {self.kernel.key!r}: the grid "
-                    f"{tuple(dim)} is no shape for its outputs",
+        return fail("E203", f"the operator of kernel {self.kernel.key!r}: the grid {tuple(dim)} "
+                            "is not a valid shape for its outputs",
                     help="give `output_dims`")  # fmt: skip
 
 

@@ -348,8 +348,11 @@ def _check_gradient(name: str, matrix: array | None) -> None:
         return
     if name not in _SYMMETRIC:
         raise refused(
-            f"{name}: no gradient can flow through the solution, since the LinearOperator does not "
-            "tell its transpose", "pass a dense matrix, or b and x without gradients", "E110",
+            f"{name}: no gradient "
+            "can flow through the "
+            "solution, because the "
+            "LinearOperator has no "
+            "transpose", "pass a dense matrix, or b and x without gradients", "E110",
         )  # fmt: skip
     log_warning(f"{name}: gradients flow to b, and not to arrays that the LinearOperator's matvec "
                 "reads")  # fmt: skip

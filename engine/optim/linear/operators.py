@@ -119,7 +119,7 @@ def preconditioner(A: Any, ptype: str = "diag") -> LinearOperator | None:
         raise refused(f"there is no preconditioner {ptype!r}", 'take "diag", "diag_abs" or "id"')
     op = aslinearoperator(A)
     if not isinstance(op, Dense):
-        raise refused("a LinearOperator does not tell its diagonal",
+        raise refused("a LinearOperator has no diagonal",
                       "pass a LinearOperator as preconditioner", "E202")  # fmt: skip
     diagonal = np.array(np.diagonal(op.matrix._host()))
     if ptype == "diag_abs":

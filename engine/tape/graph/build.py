@@ -79,7 +79,7 @@ class _Builder:
             self.notes.append(f"{missing} operations in the middle were not kept")
         if o.only is not None and len(kept) < len(self.tape.operations):
             rest = len(self.tape.operations) - len(kept)
-            self.notes.append(f"not on the path that is drawn: {rest} of {len(kept) + rest}")
+            self.notes.append(f"not on the drawn path: {rest} of {len(kept) + rest}")
         notes = self.notes[:_NOTES]
         if len(self.notes) > _NOTES:
             notes.append(f"and {len(self.notes) - _NOTES} more loops or gaps")

@@ -97,14 +97,14 @@ class Colours:
             for x in _MEANING if x in self.levels
         ]  # fmt: skip
         if any(a.first for a in arrays) or any(x.first for x in boxes):
-            out.append(Key("thick line: it goes wrong here first", line=FIRST, thick=True))
+            out.append(Key("thick line: the first failure", line=FIRST, thick=True))
         if "gradient" in self.levels and self.low != self.high:
             ends = (f"{10**v:.1e}" for v in (self.low, self.high))
             low, high = self._mixed(self.low), self._mixed(self.high)
             out.append(Key("blue to orange: norms of gradients from " + " to ".join(ends),
                            "scale", low, fill2=high))  # fmt: skip
         if any(a.role for a in arrays):
-            out.append(Key("double line: an input or output that was asked for", "oval", "#ffffff",
+            out.append(Key("double line: a requested input or output", "oval", "#ffffff",
                            GREY_LINE, thick=True))  # fmt: skip
         if any(isinstance(x, Cluster) for x in self.graph.items):
             out.append(Key("frame: a scope, or what is repeated", "frame", "", FRAME))

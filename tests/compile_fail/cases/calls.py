@@ -41,7 +41,7 @@ def kernel(a: wp.array(dtype=float), n: int):
     a[0] = twice(1.0, 2.0)
     #      ^^^^^^^^^^^^^^^ E109 `twice` takes 1 argument, got 2
     a[0] = twice(y=1.0)
-    #              ^^^ E109 `twice` takes no further argument `y`
+    #              ^^^ E109 `twice` takes no other argument `y`
     a[0] = nothing(1.0)
     #      ^^^^^^^^^^^^ E109 this call gives no value
     a[0] = n(1)

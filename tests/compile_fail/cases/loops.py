@@ -54,7 +54,7 @@ def kernel(a: wp.array(dtype=float), n: int, x: float):
         #    ^^^^^^^ E109 `range` takes 1 to 3 arguments
         a[q] = 0.0
     for r in reversed(range(wp.uint32(n))):
-        #    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E104 a range of uint32 cannot be turned round
+        #    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E104 a range of uint32 cannot be reversed
         a[int(r)] = 0.0
     for w in reversed(n):
         #    ^^^^^^^^^^^ E101 a loop over anything but `range(...)`

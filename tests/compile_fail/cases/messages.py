@@ -35,11 +35,11 @@ def formats(a: wp.array(dtype=float)):
     wp.printf("%f", wp.vec3())
     #               ^^^^^^^^^ E104 `%f` prints a float, but this is vec3
     wp.printf("%d %d", i)
-    # ^^^^^^^^^^^^^^^^^^^ E109 nothing is given for `%d`
+    # ^^^^^^^^^^^^^^^^^^^ E109 there is no value for `%d`
     wp.printf("%d", i, i)
     #                  ^ E109 the format has no place for this value
     wp.printf("%p", i)
-    #         ^^^^ E106 `%p` is no format
+    #         ^^^^ E106 `%p` is not a format
     wp.printf(i)
     # ^^^^^^^^^^ E106 `printf` takes a format
     wp.printf()
@@ -78,6 +78,6 @@ def places(a: wp.array(dtype=float), n: wp.array(dtype=int), m: wp.array(dtype=w
     k = wp.lower_bound(n, 1.0)
     #   ^^^^^^^^^^^^^^^^^^^^^^ E104 `lower_bound` does not take
     wp.qr3(m[0], m[1] * 2.0, m[2])
-    #            ^^^^^^^^^^ E106 `qr3` gives this argument a value, but it is no variable
+    #            ^^^^^^^^^^ E106 `qr3` assigns to this argument, but it is not a variable
     r = wp.randf(1.5)
     #   ^^^^^^^^^^^^^ E104 `randf` does not take (float32)

@@ -6,7 +6,7 @@ import engine as wp
 def kernel(a: wp.array(dtype=float)):
     i = wp.tid()
     assert i >= 0, i
-    #              ^ E101 a text of `assert` that is no string is not supported
+    #              ^ E101 a message of `assert` that is not a string is not supported
     raise ValueError()
     # ^^^^^^^^^^^^^^^^ E101 `raise` is not supported
 

@@ -125,7 +125,7 @@ def test_failing_is_the_path_of_the_first_failure(graph: Graph) -> None:
     code, out, _ = graph("--failing", "--out", "part.dot")
     assert code == 0
     assert "first failure: launch 0:5 of kernel `scale`: the gradient ends here" in out
-    assert "not on the path that is drawn: 1 of 10" in out
+    assert "not on the drawn path: 1 of 10" in out
 
 
 def test_the_first_failure_is_drawn_whatever_is_left_out() -> None:
@@ -248,7 +248,7 @@ def _open_to_others(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("plant", "why"),
     [
-        (lambda folder: folder.write_text("a file is in the way"), "is no folder"),
+        (lambda folder: folder.write_text("a file is in the way"), "is not a folder"),
         (_linked, "is a link"),
         (lambda folder: folder.symlink_to("nowhere"), "is a link"),
         (_open_to_others, "can be written by other users (mode 777)"),

@@ -224,7 +224,7 @@ def test_both_ways_of_calling() -> None:
 
 
 def test_factors_need_variables() -> None:
-    with pytest.raises(wp.KernelError, match="is no variable") as caught:
+    with pytest.raises(wp.KernelError, match="is not a variable") as caught:
         x = wp.zeros(1, dtype=wp.mat33)
         wp.launch(no_variable, dim=1, inputs=[x, x, wp.zeros((1, 1), dtype=wp.vec3)])
     assert caught.value.diagnostics[0].code == "E106"

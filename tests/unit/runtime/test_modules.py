@@ -227,9 +227,9 @@ def test_warnings_have_a_level_and_another_logger_gets_them():
         with wp.ScopedLogLevel(wp.LOG_ERROR), wp.ScopedLogger(listener):
             wp.zeros(2, **means_nothing)
     ((message, category, file, at),) = listener.said
-    assert message.startswith("requires_grad means nothing here")
+    assert message.startswith("requires_grad has no effect here")
     assert (category, file, at) == (UserWarning, __file__, line)
-    with pytest.warns(UserWarning, match="requires_grad means nothing here") as told:
+    with pytest.warns(UserWarning, match="requires_grad has no effect here") as told:
         _, line = wp.zeros(2, **means_nothing), here()
     assert (told[0].filename, told[0].lineno) == (__file__, line)
 
