@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from adtool.gradients import ends_at, together
 from adtool.last import Last
+from adtool.places import shortened
 from adtool.report import Finding
 from engine.autograd import Mark, TapeListing, TapeTrace
 from engine.classes import dataclass
@@ -84,7 +85,7 @@ def _mark(f: Finding) -> Mark:
     level = "error" if f.severity == "error" else "warning"
     if f.code == "G002":
         level = "nonfinite"
-    return Mark(level, f"{f.code} {f.name}", None, f.message)  # type: ignore[arg-type]
+    return Mark(level, f"{f.code} {f.name}", None, shortened(f.message))  # type: ignore[arg-type]
 
 
 def _called(listing: TapeListing, names: tuple[str, ...]) -> list[int]:

@@ -180,7 +180,7 @@ def test_where_nan_begins_looks_unlike_what_follows_from_it() -> None:
         for g in scene.groups if g.id.startswith("op")
     }  # fmt: skip
     assert thick["op1"] > thick["op0"] == thick["op2"]
-    assert "thick line: it goes wrong here first" in texts(scene)
+    assert "thick line: the first failure" in texts(scene)
 
 
 def texts(scene: Scene) -> list[str]:
