@@ -119,12 +119,16 @@ class _Builder:
 
     def _same(self, position: int) -> Hashable:
         x = self.tape.operations[position]
-        return x.kernel, x.dim, x.arrays, self._level_of(x.index), self._first(x.index)
+        return x.kernel, x.dim, x.arrays, self._level_of(x.index), self._origin(x.index)
 
     def _alike(self, position: int) -> Hashable:
         x = self.tape.operations[position]
         wants = tuple(None if a < 0 else self.tape.arrays[a].requires_grad for a in x.arrays)
-        return x.kernel, x.dim, wants, self._level_of(x.index), self._first(x.index)
+        return x.kernel, x.dim, wants, self._level_of(x.index), self._origin(x.index)
+
+    def _origin(self, index: int) -> bool:
+        """Whether NaN begins there: that is not folded with what follows from it."""
+        return self._first(index) and self._level_of(index) == "nonfinite"
 
     def _first(self, index: int) -> bool:
         return index == self.options.first[0]
