@@ -283,9 +283,8 @@ class JaxHooks:
         @functools.wraps(was)
         def bind(trace: Any, args: Any, *rest: Any, **more: Any) -> Any:
             place = ""
-            if type(trace).__name__ in _DERIVING:
-                self._meet("derivatives")
-            if not self.silent and type(trace).__name__ in _DERIVING:
+            looked_at = not self.silent or self._met is not None
+            if looked_at and type(trace).__name__ in _DERIVING:
                 with contextlib.suppress(Exception):
                     place = self._note_asked(trace, args, rest[-1])
             if not place:
@@ -313,12 +312,17 @@ class JaxHooks:
 
     def _note_asked(self, trace: Any, args: Sequence[Any], params: dict[str, Any]) -> str:
         """Notes which derivatives a program asks for. Gives the place of the rule that runs."""
-        place = str(params["subfuns"][-1].debug_info.func_src_info)
-        pairs = [trace.to_primal_tangent_pair(x) for x in args]
+        # Functions are among the arguments up to JAX 0.8.
+        inner = params.get("subfuns") or [x for x in args if hasattr(x, "call_wrapped")]
+        place = str(inner[-1].debug_info.func_src_info)
+        values = [x for x in args if not hasattr(x, "call_wrapped")]
+        pairs = [trace.to_primal_tangent_pair(x) for x in values]
         flags = [type(t).__name__ not in ("Zero", "SymbolicZero") for _, t in pairs]
         if not any(flags):
             return ""
-        self.notes.ask(place, flags)
+        self._meet("derivatives")
+        if not self.silent:
+            self.notes.ask(place, flags)
         return place
 
 
