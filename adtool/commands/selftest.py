@@ -30,8 +30,8 @@ def selftest(
 ) -> None:
     """Check the checker: correct kernels must pass, and adtool must catch planted wrong gradients.
 
-    Takes about a minute, less if its kernels are compiled already. Exit code 0: adtool caught all wrong
-    gradients and reported no correct one. 1: it did not. 2: nothing was tested.
+    Takes about a minute, less if its kernels are compiled already. Exit code 0: adtool caught
+    all wrong gradients and reported no correct one. 1: it did not. 2: nothing was tested.
     """
     from adtool.exits import Exit, ToolError
     from adtool.saying import say
