@@ -74,12 +74,12 @@ def baseline(
     adopt: _Adopt = False,
     **given: Any,
 ) -> None:
-    """Keep how accurate the gradients of scripts are, and compare with it.
+    """Store the accuracy of the gradients of scripts in a file, or compare with it.
 
-    adtool baseline write: checks scripts, and writes what was measured and found to the file.
-    adtool baseline compare: checks them, and tells what got worse, as `adtool check --baseline`.
+    adtool baseline write: check scripts, and write accuracies and findings to the file.
+    adtool baseline compare: check scripts, and report lower accuracy, as `adtool check --baseline`.
 
-    Exit code of write 0: written. 2: something could not be checked. Of compare: as of check.
+    Exit codes of write: 0: written. 2: a script could not be checked. Of compare: as of check.
     """  # fmt: skip
     action = ctx.meta.get("adtool.action")
     if action not in ACTIONS:

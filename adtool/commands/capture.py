@@ -63,11 +63,11 @@ def capture(
     memory: opt.Memory = None,
     no_color: opt.NoColor = False,
 ) -> None:
-    """Run a script and keep what its tapes recorded, to be checked elsewhere: `check run.adt`.
+    """Run a script and write its tapes to a file, to check them elsewhere with `check run.adt`.
 
     The file holds the kernels (as typed code and as source), the contents of all arrays that
     they read, and the source files that they come from; reading it executes nothing.
-    Exit code 0: written, whatever the gradients are like. 2: it could not be done.
+    Exit code 0: written, even with wrong gradients. 2: the capture failed.
     """  # fmt: skip
     from adtool.job import TRACES, CheckOptions, Job, Keep
 

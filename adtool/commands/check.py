@@ -279,13 +279,13 @@ def check(
     unsafe_fixes: opt.UnsafeFixes = False,
     no_color: opt.NoColor = False,
 ) -> None:
-    """Run scripts and check the gradients of every kernel launch that they record on a tape.
+    """Run scripts and check the gradients of every kernel launch on their tapes.
 
     One script with arguments, as for `python`; or Python files, a folder, a pattern in quotes,
-    or with --each any number of these, and arguments for all of them after `--`.
+    or, with --each, any number of these. Write arguments for all of them after `--`.
 
     Exit code 0: checked, nothing found. 1: findings at or above the gate. 2: the check
-    could not be done (bad usage, the script failed, nothing was recorded).
+    failed (bad usage, the script failed, no tape was recorded).
     """  # fmt: skip
     from adtool.commands.check_output import Style, outputs_of
     from adtool.commands.check_runs import CheckRuns

@@ -21,7 +21,7 @@ def doctor(
     ] = Format.text,
     no_color: opt.NoColor = False,
 ) -> None:
-    """Look at the compiler, the kernel cache, CUDA and every framework, and say what to install.
+    """Check the compiler, the kernel cache, CUDA and every framework, and list what to install.
 
     A kernel is compiled and run, with its gradient, in a process of its own.
 

@@ -20,7 +20,7 @@ def explain(
         ),
     ] = "",
 ) -> None:
-    """Print what a finding or an error means, with an example, and what to do about it."""
+    """Explain a finding or an error: the meaning, an example, and what to do."""
     from adtool.errors import PAGES, text_of
     from adtool.rules import load_rules
     from engine.diagnostics import CODES

@@ -148,10 +148,10 @@ def graph(
     memory: opt.Memory = None,
     no_color: opt.NoColor = False,
 ) -> None:
-    """Draw what a script records on a tape: kernels, arrays, and how their gradients are.
+    """Draw a tape of a script: kernels, arrays, and the state of their gradients.
 
-    Without SCRIPT it draws the last run that was checked in this folder. Exit code 0: drawn,
-    whatever the gradients are like. 2: it could not be done.
+    Without SCRIPT it draws a tape of the last checked run in this folder. Exit code 0:
+    drawn, even with wrong gradients. 2: there is nothing to draw.
     """  # fmt: skip
     text = out is None or out.suffix.lower() == ".dot"
     kind = require_place(out, _KINDS, ("graphviz",) if text else PLOTTING) or "dot"

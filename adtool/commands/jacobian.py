@@ -93,10 +93,10 @@ def jacobian(
     format: opt.FormatOption = Format.text,
     no_color: opt.NoColor = False,
 ) -> None:
-    """Plot and summarise the Jacobians of a kernel launch that a script records on a tape.
+    """Plot and summarise the Jacobians of a kernel launch on a tape of a script.
 
     Exit code 0: done, all entries finite (with --error: the gradient is right). 1: an entry is
-    not finite, or wrong. 2: it could not be done.
+    not finite, or wrong. 2: the evaluation failed.
     """  # fmt: skip
     from adtool.job import CheckOptions, JacobianOptions, Job
 

@@ -64,7 +64,7 @@ def reduce(
 ) -> None:
     """Shrink a capture to the fewest launches, threads and elements that still show a finding.
 
-    Exit code 0: written. 2: it could not be done, or the capture has no such finding.
+    Exit code 0: written. 2: the reduction failed, or the capture has no such finding.
     """  # fmt: skip
     from adtool.job import CheckOptions, Job, Keep, ReduceOptions
     from adtool.suppressions import codes

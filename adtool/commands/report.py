@@ -62,10 +62,10 @@ def report(
     gate: opt.GateOption = None,
     no_color: opt.NoColor = False,
 ) -> None:
-    """Write a page that shows what a run found: one HTML file, which needs no network.
+    """Write a page of a run and its findings: one HTML file, which needs no network.
 
-    With SCRIPT (or a capture) it is run and checked, and the exit code is that of `adtool
-    check`. Else exit code 0: the page is written. 2: it could not be done.
+    adtool runs and checks SCRIPT (or a capture), and the exit code is that of `adtool check`.
+    Otherwise exit code 0: the page is written. 2: the command failed.
     """  # fmt: skip
     from adtool.job import CheckOptions
     from adtool.page.document import render_html

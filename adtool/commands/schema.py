@@ -26,5 +26,5 @@ def schema(
         ),
     ],
 ) -> None:
-    """Print a JSON Schema: of the settings, or of the report."""
+    """Print the JSON Schema of the settings or of the report."""
     typer.echo(published(which.value), nl=False)

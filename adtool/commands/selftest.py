@@ -28,10 +28,10 @@ def selftest(
     ] = False,
     seed: opt.Seed = 0,
 ) -> None:
-    """Check the checker: right kernels must pass, and their spoiled gradients must be caught.
+    """Check the checker: correct kernels must pass, and adtool must catch planted wrong gradients.
 
-    Takes about a minute, less where its kernels are compiled already. Exit code 0: all wrong
-    gradients were caught and no right one was called wrong. 1: not so. 2: nothing was tested.
+    Takes about a minute, less if its kernels are compiled already. Exit code 0: adtool caught
+    all wrong gradients and reported no correct one. 1: it did not. 2: nothing was tested.
     """
     from adtool.exits import Exit, ToolError
     from adtool.saying import say

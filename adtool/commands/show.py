@@ -53,12 +53,12 @@ def show(
     format: opt.FormatOption = Format.text,
     no_color: opt.NoColor = False,
 ) -> None:
-    """Print the code that runs for a kernel, beside the Python lines that it comes from.
+    """Print the code that runs for a kernel, beside its Python lines.
 
     The script is run, so that generic kernels have their types and gradients are those of
     its tapes; a kernel that it only defines is shown as it would run.
 
-    Exit code 0: done. 2: it could not be done.
+    Exit code 0: done. 2: the command failed.
     """  # fmt: skip
     from adtool.job import CheckOptions, Job, ListingOptions
 

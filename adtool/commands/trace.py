@@ -111,10 +111,10 @@ def trace(
     format: opt.FormatOption = Format.text,
     no_color: opt.NoColor = False,
 ) -> None:
-    """Show what a script records on a tape as a table: launches, arrays, times, gradients.
+    """Show a tape of a script as a table: launches, arrays, times, gradients.
 
     Nothing is checked. Times and norms are those of the first backward pass of each tape.
-    Exit code 0: shown. 2: it could not be done.
+    Exit code 0: shown. 2: the command failed.
     """  # fmt: skip
     from adtool.job import TRACES, CheckOptions, Job
     from adtool.last import last_of, read

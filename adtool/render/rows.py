@@ -129,8 +129,8 @@ def sampled(report: Report) -> str:
     if not names:
         return ""
     return (
-        f"of equal calls of {' and '.join(dict.fromkeys(names))} functions, the first, the second, "
-        "the fifth, and so on were checked"
+        f"of equal calls of {' and '.join(dict.fromkeys(names))} functions, adtool checked the "
+        "first, the second, the fifth, and so on"
     )
 
 

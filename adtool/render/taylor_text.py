@@ -31,9 +31,8 @@ def print_taylor(tests: tuple[Taylor, ...], console: Console) -> None:
         console.print(line, soft_wrap=True)
         console.print()
     words = (
-        f"(r): within 100 times the floor, which is what rounding makes of J; the rate is the "
-        f"median of the others. A remainder beside a wrong derivative has rate 1, not "
-        f"{tests[0].expected}."
+        "(r): within 100 times the rounding error of J; the rate is the median of the other "
+        f"steps. With a wrong derivative the rate is 1, not {tests[0].expected}."
     )
     console.print(Text(words, styles.DIM))
     console.print()

@@ -53,7 +53,7 @@ class StaleGradient(Rule):
                 engine.launch(descend, dim=n, inputs=[x, x.grad])
 
             error[G013]: backward() added to the gradient of `x`, which an earlier backward()
-            had made at other values of `x`, and the program moves `x` by it
+            computed at other values of `x`, and the program moves `x` by it
             """,
         todo="""
             Clear the gradients between steps: tape.zero(), or x.grad.zero_(). Before the

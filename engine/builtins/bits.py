@@ -57,7 +57,7 @@ register(
         infer=i.explicit,
         c=lambda types, result: f"eng::reinterpret<{ctype(result)}>({holes(1)})",
         numpy=_reinterpret,
-        derivative=NoDerivative("bits are no number that varies smoothly"),
+        derivative=NoDerivative("bits do not vary smoothly"),
         explicit=True,
         fits=lambda types, t: len(types) == 1 and reinterpretable(types[0], t),
     )

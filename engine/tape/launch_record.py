@@ -281,8 +281,8 @@ class LaunchRecord(Record):
                 continue
             raise TapeError(
                 Diagnostic(
-                    "E407", f"all threads of kernel {self.name!r} store a value of their own to "
-                    f"one element of {s.array.name!r}, so no gradient is right", s.span,
+                    "E407", f"all threads of kernel {self.name!r} store different values "
+                            f"to one element of {s.array.name!r}, so no gradient is right", s.span,
                     help="let one thread store it, or combine the values: "
                     f"atomic_add({s.array.name}, ...)",
                     notes=(f"it was launched with dim={self.dim}"

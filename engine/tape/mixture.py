@@ -192,7 +192,7 @@ def _text(records: Sequence[Record], origin: Origin, saved: str, mixed: bool) ->
     return (
         f"{origin.name}{_at(records[origin.position].site)} was changed outside of the tape since "
         f"it was recorded, but {saved}: the gradient {result}. Record the tape again after such a "
-        "change, or give each operation an array of its own and run them all again"
+        "change, or give each operation a separate array and run them all again"
     )
 
 

@@ -334,7 +334,7 @@ def _refused(records: Sequence[Record], number: int, x: Restoration) -> TapeErro
         Diagnostic(
             "E408", f"the gradient needs the content of {record.argument(x.index)}, which "
             f"{x.by.name!r} overwrote later on the tape{by}", record.site,
-            help="give each operation an array of its own, or set "
-            'engine.config.overwrites = "restore"',
+            help="give each operation a separate array, or set engine.config.overwrites = "
+                 '"restore"',
         )
     )  # fmt: skip

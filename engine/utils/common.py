@@ -72,7 +72,7 @@ def transform_expand(t: Any) -> Any:
 def refuse_in_graph(function: str, help: str) -> None:
     """Raises UtilityError (E213) where a graph is captured: the host would need a result now."""
     if recording.graph.get() is not None:
-        raise refused(f"{function} needs its result at once, and a captured graph runs later",
+        raise refused(f"{function} needs its result immediately, but a captured graph runs later",
                       help, "E213")  # fmt: skip
 
 

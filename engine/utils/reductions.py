@@ -100,10 +100,10 @@ def _reduced(
         made = out
         check_arrays(function, values=first, out=out)
         if out._ir.element != kind:
-            raise refused(f"{function}: `out` has to be of {value_class(kind).__name__}",
+            raise refused(f"{function}: `out` must have the type {value_class(kind).__name__}",
                           code="E202")  # fmt: skip
         if out.shape != shape:
-            raise refused(f"{function}: `out` has to have shape {shape}")
+            raise refused(f"{function}: `out` must have shape {shape}")
     if out is not None and deferred(lambda: _reduced(function, given, kind, out, count, axis)):
         return out
     if made.requires_grad and flows(*given):
@@ -132,7 +132,7 @@ def _extent(
         length, shape = a.shape[at], (*a.shape[:at], 1, *a.shape[at + 1 :])
     count = length if count is None else _index(function, "the number of elements", count)
     if not 0 <= count <= length:
-        raise refused(f"{function}: {count} elements cannot be summed, there are {length}")
+        raise refused(f"{function}: {count} elements cannot be summed: there are only {length}")
     return shape, count
 
 

@@ -45,7 +45,7 @@ def radix_sort_pairs(
     check_arrays("radix_sort_pairs", keys=keys, values=values)
     names = f"{keys.dtype.__name__}, {values.dtype.__name__}"
     if str(keys._ir.element) not in _KEYS or values._info.size not in (4, 8):
-        raise refused(f"radix_sort_pairs sorts no keys and values of {names}",
+        raise refused(f"radix_sort_pairs cannot sort keys and values of {names}",
                       code="E202")  # fmt: skip
     for what, a in (("keys", keys), ("values", values)):
         if not a.is_contiguous:
@@ -55,7 +55,7 @@ def radix_sort_pairs(
     width = 8 * keys._info.size
     begin, end = operator.index(begin_bit), width if end_bit is None else operator.index(end_bit)
     if not 0 <= begin <= end <= width:
-        raise refused(f"radix_sort_pairs: bits [{begin}, {end}) are no range of {width}-bit keys")
+        raise refused(f"radix_sort_pairs: bits [{begin}, {end}) do not fit {width}-bit keys")
     _check_room("radix_sort_pairs", keys, values, count)
     if not count or deferred(lambda: radix_sort_pairs(keys, values, count, begin_bit, end_bit)):
         return

@@ -84,7 +84,7 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
     check_arrays("array_cast", in_array=in_array, out_array=out_array)
     for a in (in_array, out_array):
         if a._info.numpy.names is not None:
-            raise refused(f"array_cast: the struct {a.dtype.__name__} is no number", code="E202")
+            raise refused(f"array_cast: the struct {a.dtype.__name__} is not a number", code="E202")
     if deferred(lambda: array_cast(in_array, out_array, count)):
         return
     source, dest = in_array, out_array
@@ -107,8 +107,8 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
     else:
         count = source.size if count is None else operator.index(count)
         if not 0 <= count <= min(source.size, dest.size):
-            raise refused(f"array_cast: {count} elements are not there, or do not fit: "
-                          f"from {source.size} to {dest.size}")  # fmt: skip
+            raise refused(f"array_cast: {count} elements do not exist, or do not "
+                          f"fit: from {source.size} to {dest.size}")  # fmt: skip
         source, dest = source[:count], dest[:count]
     if not source.size:
         return
@@ -122,5 +122,5 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
 
 
 def _partial() -> Exception:
-    return refused("array_cast: `count` is for arrays of one dimension",
+    return refused("array_cast: `count` works only with arrays of one dimension",
                    "cast a view: array_cast(a[:n], b[:n])")  # fmt: skip

@@ -33,7 +33,7 @@ def test_a_baseline_from_its_writing_to_its_end(adtool: Any) -> None:
     path.write_text(text.replace('"verdict": "fail"', '"verdict": "pass"'))
     done = adtool("baseline", "compare", "r.json")
     assert done.returncode == 1, done.stdout
-    assert "error[G015]: kernel `cubes` is less accurate than the baseline says" in done.stdout
+    assert "error[G015]: kernel `cubes` is less accurate than in the baseline" in done.stdout
     assert "its verdict was pass and is now fail" in done.stdout
 
     # It can be left out, where the settings name it; a report is not where one comes from.

@@ -100,7 +100,7 @@ def test_faults_are_told_by_the_field(changed: dict[str, Any], code: str, field:
 def test_an_interface_that_is_no_dictionary() -> None:
     x = Gpu()
     x.__cuda_array_interface__ = [3]
-    with pytest.raises(wp.LaunchError, match="no dictionary"):
+    with pytest.raises(wp.LaunchError, match="not a dictionary"):
         wp.array(x)
 
 

@@ -171,7 +171,7 @@
       const begin = state.page * size, part = state.rows.slice(begin, begin + size);
       body.replaceChildren(...part.map(row));
       if (!part.length) {
-        const line = make("tr"), cell = make("td", "No launch fits.", "none");
+        const line = make("tr"), cell = make("td", "No launch matches.", "none");
         cell.colSpan = COLUMNS.length;
         line.append(cell);
         body.append(line);

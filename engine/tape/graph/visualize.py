@@ -53,10 +53,10 @@ def visualized(
             )
         named |= {key_of(a): str(n) for a, n in zip(arrays, names, strict=True)}
     if labels is not None and not isinstance(labels, Mapping):
-        raise _misused("array_labels is no dictionary", "write array_labels={x: 'x'}")
+        raise _misused("array_labels is not a dictionary", "write array_labels={x: 'x'}")
     for a, name in (labels or {}).items():
         if not isinstance(a, array):
-            raise _misused(f"a key of array_labels is no array: {a!r}",
+            raise _misused(f"a key of array_labels is not an array: {a!r}",
                            "write array_labels={x: 'x'}")  # fmt: skip
         named.setdefault(key_of(a), str(name))
     lister = Lister()

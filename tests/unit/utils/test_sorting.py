@@ -89,7 +89,7 @@ def test_refusals_leave_arrays_alone() -> None:
     keys, values = twice(np.array([2, 1]), int), twice(np.array([5, 6]), int)
     with pytest.raises(RuntimeError, match="room for 6 elements"):
         radix_sort_pairs(keys, values, 3)
-    with pytest.raises(RuntimeError, match=r"bits \[0, 33\) are no range of 32-bit keys"):
+    with pytest.raises(RuntimeError, match=r"bits \[0, 33\) do not fit 32-bit keys"):
         radix_sort_pairs(keys, values, 2, end_bit=33)
     with pytest.raises(RuntimeError, match="float16"):
         radix_sort_pairs(keys, wp.zeros(4, dtype=wp.float16), 2)

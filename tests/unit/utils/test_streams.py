@@ -99,7 +99,7 @@ def test_cast_refuses() -> None:
     x = wp.zeros((2, 3), dtype=float)
     with pytest.raises(RuntimeError, match=r"shape \(2, 3\) does not fit shape \(3, 2\)"):
         array_cast(x, wp.zeros((3, 2), dtype=wp.float64))
-    with pytest.raises(RuntimeError, match="6 elements are not there, or do not fit: from 6 to 5"):
+    with pytest.raises(RuntimeError, match="6 elements do not exist, or do not fit: from 6 to 5"):
         array_cast(x.flatten(), wp.zeros(5, dtype=int))
     with pytest.raises(RuntimeError, match="for arrays of one dimension"):
         array_cast(x, wp.zeros((2, 3), dtype=wp.float64), count=1)

@@ -61,7 +61,7 @@ def test_it_filters_by_words_by_launch_and_by_verdict(opened: Opener) -> None:
     assert set(column(tab, 11)) == {"fail"}
     assert tab.locator(ROWS).count() == 12
     field.fill("there is no such word")
-    says(tab, ".launches .none", "No launch fits")
+    says(tab, ".launches .none", "No launch matches")
 
 
 def test_it_sorts_and_says_so(opened: Opener) -> None:
