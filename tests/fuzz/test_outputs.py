@@ -247,12 +247,13 @@ _EARLY = (
 )  # fmt: skip
 _LATE = (_a_full_device, _a_pipe_without_a_reader)
 # The kinds of files that are told by the name, and what writes them.
-_KINDS = {"check --plot", "jacobian --plot", "graph --out", "trace --plot", "report --html"}
+_KINDS = {"check --plot", "jacobian --out", "graph --out", "trace --out", "report --out"}
 _PACKAGES = {
-    "check --plot": ["matplotlib"], "jacobian --plot": ["matplotlib"],
-    "trace --plot": ["matplotlib"], "graph --out": ["graphviz"],
-    "report --html": ["jinja2", "pygments", "matplotlib"],
+    "check --plot": ["matplotlib"], "jacobian --out": ["matplotlib"],
+    "trace --out": ["matplotlib"], "graph --out": ["graphviz"],
+    "report --out": ["jinja2", "pygments", "matplotlib"],
 }  # fmt: skip
+assert {*_KINDS, *_PACKAGES} <= {str(w) for w in WRITERS}
 
 
 @pytest.mark.parametrize("place", _EARLY, ids=lambda p: p.__name__)
