@@ -101,7 +101,7 @@ def test_cast_refuses() -> None:
         array_cast(x, wp.zeros((3, 2), dtype=wp.float64))
     with pytest.raises(RuntimeError, match="6 elements do not exist, or do not fit: from 6 to 5"):
         array_cast(x.flatten(), wp.zeros(5, dtype=int))
-    with pytest.raises(RuntimeError, match="for arrays of one dimension"):
+    with pytest.raises(RuntimeError, match="works only with arrays of one dimension"):
         array_cast(x, wp.zeros((2, 3), dtype=wp.float64), count=1)
 
 
