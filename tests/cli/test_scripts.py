@@ -114,7 +114,7 @@ def test_folders_without_scripts(adtool: Any) -> None:
     adtool.script("print('main')", "pack/__main__.py")
     refused(adtool("check", "empty"), "the folder `empty` has no script", "'empty/**/*.py'")
     refused(adtool("check", "books"), "has no script", "nbconvert --to script books/*")
-    refused(adtool("check", "pack"), "has no script", "-m pack runs that")
+    refused(adtool("check", "pack"), "has no script", "run it with -m pack")
 
 
 # ---- standard input
