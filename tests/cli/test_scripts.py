@@ -186,7 +186,7 @@ def test_a_script_on_standard_input_runs_again(adtool: Any) -> None:
         (["check", "sub", "-"], "`-` must be the only script", "adtool check - [ARGS...]"),
         (["check", "--fix", "-"], "has no file to change", "save it in a file"),
         (["check", "--diff", "-"], "has no file to change", "save it in a file"),
-        (["baseline", "write", "-"], "kept by the name of a script", "save the script"),
+        (["baseline", "write", "-"], "needs the name of a script", "save the script"),
     ],
 )
 def test_what_standard_input_cannot(adtool: Any, args: list[str], words: str, help: str) -> None:
