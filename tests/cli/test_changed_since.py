@@ -34,10 +34,10 @@ def project(adtool: Any) -> Any:
 def test_nothing_touched_is_said(project: Any) -> None:
     done = project("check", "--changed-since", "HEAD")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "note: the changes since  touch no scriptHEAD\n"
+    assert done.stdout == "note: the changes since HEAD touch no script\n"
     data = project.report("--changed-since", "HEAD")
     assert (data["ok"], data["exit_code"], data["runs"]) == (True, 0, [])
-    assert data["notes"] == ["the changes since  touch no scriptHEAD"]
+    assert data["notes"] == ["the changes since HEAD touch no script"]
     for format in ("sarif", "junit", "markdown", "github"):
         assert project("check", "--changed-since", "HEAD", "--format", format).returncode == 0
     done = project("check", "--changed-since", "nowhere", "--format", "json")
@@ -116,7 +116,7 @@ def test_no_program_of_the_repository_is_run(project: Any) -> None:
         later(project, name)
     done = project("check", "--changed-since", "HEAD")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "note: the changes since  touch no scriptHEAD\n"
+    assert done.stdout == "note: the changes since HEAD touch no script\n"
     project.script("x = 1\n", "helper.py")
     data = project.report("--changed-since", "HEAD")
     assert [r["script"] for r in data["runs"]] == ["a.py"] and not marker.exists()
@@ -139,7 +139,7 @@ def test_no_filter_of_a_submodule_is_run(project: Any) -> None:
     git(below, "config", "filter.own.clean", program)
     os.utime(below / "helper.py", (1, 1))
     done = project("check", "--changed-since", "HEAD")
-    assert done.stdout == "note: the changes since  touch no scriptHEAD\n"
+    assert done.stdout == "note: the changes since HEAD touch no script\n"
     assert done.returncode == 0 and not marker.exists()
     subprocess.run(["git", "diff"], cwd=project.folder, capture_output=True, check=False)
     assert marker.exists()

@@ -147,7 +147,7 @@ def test_entries_that_are_not_finite(adtool) -> None:
             ("no kernel was chosen: 3 were launched, and 2 of them fail a check"),
             "choose one with",
         ),
-        (["--launch", "3:0"], "the launch  does not exist3:0", "name one of these kernels"),
+        (["--launch", "3:0"], "the launch 3:0 does not exist", "choose one of these kernels"),
     ],
 )
 def test_what_cannot_be_done(adtool, args, said, help) -> None:

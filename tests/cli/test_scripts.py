@@ -114,7 +114,7 @@ def test_folders_without_scripts(adtool: Any) -> None:
     adtool.script("print('main')", "pack/__main__.py")
     refused(adtool("check", "empty"), "the folder `empty` has no script", "'empty/**/*.py'")
     refused(adtool("check", "books"), "has no script", "nbconvert --to script books/*")
-    refused(adtool("check", "pack"), "has no script", "-m pack runs that")
+    refused(adtool("check", "pack"), "has no script", "run it with -m pack")
 
 
 # ---- standard input
@@ -186,7 +186,7 @@ def test_a_script_on_standard_input_runs_again(adtool: Any) -> None:
         (["check", "sub", "-"], "`-` must be the only script", "adtool check - [ARGS...]"),
         (["check", "--fix", "-"], "has no file to change", "save it in a file"),
         (["check", "--diff", "-"], "has no file to change", "save it in a file"),
-        (["baseline", "write", "-"], "kept by the name of a script", "save the script"),
+        (["baseline", "write", "-"], "needs the name of a script", "save the script"),
     ],
 )
 def test_what_standard_input_cannot(adtool: Any, args: list[str], words: str, help: str) -> None:

@@ -175,7 +175,7 @@ def test_refusals() -> None:
         (lambda: linear.cg([[1.0]], b, x), "or a LinearOperator, got list"),
         (lambda: linear.cg(A, b, [0.0]), "x is an array, got list"),
         (lambda: preconditioner(A, "magic"), "no preconditioner 'magic'"),
-        (lambda: preconditioner(spring_operator(3)), "does not tell its diagonal"),
+        (lambda: preconditioner(spring_operator(3)), "a LinearOperator has no diagonal"),
         (lambda: LinearOperator((1, 1), int, "cpu", print), "is of floats"),
         (lambda: LinearOperator((1, 1), float, "cpu", 3), "matvec is a function"),
     ]:
