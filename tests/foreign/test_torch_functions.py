@@ -428,7 +428,7 @@ def test_what_reads_a_setting_that_has_changed() -> None:
 
     (launch,) = launches(run)
     assert launch.pairs[0].verdict == "inconclusive"
-    assert "changed since" in launch.pairs[0].reason
+    assert "has changed" in launch.pairs[0].reason
 
 
 # ---- second derivatives

@@ -37,8 +37,11 @@ def test_what_it_keeps_from_call_to_call_was_wrong_when_the_program_ran() -> Non
             passed(Adding.apply(_some(4)))
 
     first, second = launches(run)
-    assert first.pairs[0].verdict == "inconclusive" and "changed since" in first.pairs[0].reason
-    assert second.pairs[0].verdict == "fail" and "when the program ran" in second.pairs[0].reason
+    assert first.pairs[0].verdict == "inconclusive" and "has changed" in first.pairs[0].reason
+    assert (
+        second.pairs[0].verdict == "fail"
+        and "in the program, and another" in second.pairs[0].reason
+    )
     worst = second.pairs[0].worst
     assert worst is not None and abs(worst.ad - worst.oracle) > 1e-3 * abs(worst.oracle)
 

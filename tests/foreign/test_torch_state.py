@@ -168,7 +168,7 @@ def test_a_backward_that_reads_what_has_changed_by_then() -> None:
 
     found = launches(run)
     assert [x.pairs[0].verdict for x in found] == ["fail", "pass"]
-    assert "when the program ran" in found[0].pairs[0].reason
+    assert "in the program, and another" in found[0].pairs[0].reason
 
 
 # ---- random numbers of generators

@@ -211,7 +211,7 @@ def test_a_call_that_cannot_be_seen_is_told() -> None:
     (result,) = watched.results()
     assert [x.index for x in result.launches] == [0]
     (told,) = result.unchecked
-    assert told.what == "function `Cube`" and "before adtool looked on" in told.reason
+    assert told.what == "function `Cube`" and "before adtool replaced it" in told.reason
     assert told.site.file == __file__
 
 

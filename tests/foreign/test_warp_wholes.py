@@ -204,7 +204,7 @@ def with_a_mesh(*kernels: Any) -> Callable[[], None]:
 def test_what_the_engine_does_not_take_is_compared_with_warps_own_launches() -> None:
     found = checked(with_a_mesh(of_a_mesh))
     assert verdicts(found) == {"pass"}
-    assert found.whole is not None and "meshes" in found.whole.reason  # it is not replayed
+    assert found.whole is not None and "mesh, grid" in found.whole.reason  # it is not replayed
 
 
 def test_what_is_plainly_wrong_is_seen_there_too() -> None:

@@ -27,6 +27,11 @@ template <class T> constexpr bool is_float = false;
 template <> constexpr bool is_float<float> = true;
 template <> constexpr bool is_float<double> = true;
 template <class T> constexpr bool is_signed = T(-1) < T(0);
+// Compilers warn of a comparison of unsigned integers with 0.
+template <class T> ENG_INLINE bool is_negative(T x) {
+    if constexpr (is_signed<T>) return x < T(0);
+    else return false;
+}
 template <class T> constexpr int bits = int(sizeof(T)) * 8;
 template <class T>
 constexpr T int_max = is_signed<T> ? T(unsigned_t<T>(~unsigned_t<T>(0)) >> 1) : T(~T(0));

@@ -55,7 +55,7 @@ ENG_MATH_2(copysign, ENG_LIB(copysignf))
 
 template <class T> ENG_INLINE T abs(T x) {
     if constexpr (is_float<T>) return fabs(x);
-    else return is_signed<T> && x < 0 ? neg(x) : x;
+    else return is_negative(x) ? neg(x) : x;
 }
 
 template <class T> ENG_INLINE T frac(T x) { return x - trunc(x); }

@@ -7,7 +7,7 @@ namespace eng {
 // How many values range(start, stop, step) has; a step of 0 gives none.
 template <class T> ENG_INLINE uint64_t trips(T start, T stop, T step) {
     if (step == 0) return 0;
-    if (is_signed<T> && step < 0) {
+    if (is_negative(step)) {
         if (start <= stop) return 0;
         return (uint64_t(start) - uint64_t(stop) - 1) / (uint64_t(0) - uint64_t(step)) + 1;
     }

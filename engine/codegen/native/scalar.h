@@ -36,9 +36,12 @@ ENG_INLINE bfloat_t floordiv(bfloat_t a, bfloat_t b) {
 }
 template <class T> ENG_INLINE T floordiv(T a, T b) {
     const T q = div(a, b);
-    if (!is_signed<T>) return q;
-    const T r = mod(a, b);
-    return r != 0 && (r < 0) != (b < 0) ? T(q - 1) : q;
+    if constexpr (is_signed<T>) {
+        const T r = mod(a, b);
+        return r != 0 && is_negative(r) != is_negative(b) ? T(q - 1) : q;
+    } else {
+        return q;
+    }
 }
 
 template <class T> ENG_INLINE T replayed(const T& forward, const T&) { return forward; }
@@ -58,8 +61,8 @@ template <class T> ENG_INLINE T shr(T a, T b) {
     return T(a >> (unsigned_t<T>(b) & unsigned_t<T>(bits<T> - 1)));
 }
 
-template <class T> ENG_INLINE T sign(T x) { return x < T(0) ? T(-1) : T(1); }
-template <class T> ENG_INLINE T step(T x) { return x < T(0) ? T(1) : T(0); }
+template <class T> ENG_INLINE T sign(T x) { return is_negative(x) ? T(-1) : T(1); }
+template <class T> ENG_INLINE T step(T x) { return is_negative(x) ? T(1) : T(0); }
 template <class T> ENG_INLINE T nonzero(T x) { return x != T(0) ? T(1) : T(0); }
 
 // NaN counts as missing; of equals the second is the result.
