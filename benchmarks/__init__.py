@@ -1,4 +1,4 @@
-"""How fast the engine is, measured beside its peers: `python -m benchmarks`.
+"""Measures the speed of the engine beside its peers: `python -m benchmarks`.
 
 Other measurements have modules of their own (`python -m benchmarks.cores`): see README.md.
 """

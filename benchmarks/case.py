@@ -1,4 +1,4 @@
-"""What a row of the table is made of: data only, no framework is imported here."""
+"""A row of the table as data. No framework is imported here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What executors cost: the time to check 1, 10 and 100 captures, beside one process.
+"""Measures executors: the time to check 1, 10 and 100 captures, beside one process.
 
     python -m benchmarks.executors [--jobs N] [--counts 1 10 100] [--with-ray]
 

@@ -1,4 +1,4 @@
-"""What the machine can do at most, measured in the run whose figures it stands beside.
+"""The limits of the machine, measured in the same run as the figures.
 
 Copies of memory by one core and by all, and multiplications with additions in registers.
 """

@@ -1,4 +1,4 @@
-"""What the figures were measured on. No names of hosts, users or folders."""
+"""Describes the machine of a run, without names of hosts, users or folders."""
 
 from __future__ import annotations
 

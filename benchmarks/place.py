@@ -1,4 +1,4 @@
-"""Where the frameworks of a run compute: $BENCH_DEVICE, the CPU where it is not set.
+"""The device on which the frameworks of a run compute: $BENCH_DEVICE, or the CPU.
 
 "cuda" is the first GPU, "emulated" one that tests put in its place, which only `engine` knows.
 """

@@ -1,4 +1,4 @@
-"""Whether cost grows linearly: with elements and with launches, from few to as many as fit."""
+"""Tests whether cost grows linearly with elements and with launches."""
 
 from __future__ import annotations
 

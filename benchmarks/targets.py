@@ -1,4 +1,4 @@
-"""What a row has to reach, and whether it did.
+"""The targets of the rows, and whether each row reaches its own.
 
 A target is judged by medians. One that is missed or met by less than the samples scatter (half of
 them lie between the quartiles) is marked as close.

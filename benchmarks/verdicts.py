@@ -1,4 +1,4 @@
-"""What came of each row: its targets, who is faster, and why, where a reason is known."""
+"""The verdict of each row: its targets, the faster peers, and known reasons."""
 
 from __future__ import annotations
 

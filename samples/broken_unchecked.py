@@ -1,4 +1,4 @@
-"""Broken on purpose: a step on the host that nobody can run again.
+"""Broken on purpose: a step on the host that adtool cannot run again.
 
 Some lamps are to be dimmed so that a room looks as it is wanted, and the gradient says by how
 much. How much light of each lamp reaches each place is estimated on the host by random rays, and

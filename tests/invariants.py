@@ -1,4 +1,4 @@
-"""What must hold of every report that a check has made."""
+"""Invariants of every report of a check."""
 
 from __future__ import annotations
 

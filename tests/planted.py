@@ -1,4 +1,4 @@
-"""What others may put in the place of a file, or do to one: for tests of what reads it."""
+"""Replaces or changes files as another user could, for tests of their readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `mkdocs build` does beside turning docs/*.md into pages: see mkdocs.yml.
+"""Hooks of `mkdocs build`, which make the generated pages: see mkdocs.yml.
 
 One page for each finding is made from its manual, and the project's own pages from the files at the
 root. Links that leave docs/ go to such a page, or, if there is none, become plain text. Codes of

@@ -1,4 +1,4 @@
-"""CuPy: elementwise and reduction kernels, as somebody writes them who has no engine.
+"""CuPy: elementwise and reduction kernels, as users without an engine write them.
 
 It has no derivatives. Where a backward pass is here, it was derived on paper; it adds to the
 gradients of arguments, as an adjoint does.

@@ -1,4 +1,4 @@
-"""What a GPU did, as a markdown page."""
+"""Writes the results of a GPU run as a Markdown page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What blocks of threads evaluate beforehand gives the bits that each thread gives by itself."""
+"""Functions evaluated in advance for a block of threads have the bits of single evaluations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs on a second device is on that device, and is what the CPU makes of it."""
+"""Work on a second device stays on it and gives the results of the CPU."""
 
 from __future__ import annotations
 

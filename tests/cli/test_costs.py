@@ -1,4 +1,4 @@
-"""What a check costs, as far as that can be counted: processes, imports, runs of the program.
+"""The cost of a check in countable units: processes, imports, runs of the program.
 
 Seconds are measured by `python -m benchmarks.check_costs`.
 """

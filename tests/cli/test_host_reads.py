@@ -1,4 +1,4 @@
-"""What a program reads of arrays on the host: most of it decides nothing, and some is in the loss.
+"""Programs that read arrays on the host: some reads decide nothing, some reach the loss.
 
 Each program is the same but for a few lines. Where the loss follows what was read, that is G004.
 """

@@ -1,4 +1,4 @@
-"""What is kept of runs in `.adtool/last`: the last one that was checked, whatever ran since."""
+"""`.adtool/last` keeps the last checked run, whatever has run since."""
 
 from __future__ import annotations
 

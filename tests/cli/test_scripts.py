@@ -1,4 +1,4 @@
-"""What may stand as SCRIPT: a file, a module, standard input; and what is refused at once."""
+"""SCRIPT may be a file, a module or standard input; other things are refused at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How targets may end, and that each end is told apart. No kernel is compiled here."""
+"""The ways in which targets can end, and their messages. No kernel is compiled here."""
 
 from __future__ import annotations
 

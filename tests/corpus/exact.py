@@ -1,4 +1,4 @@
-"""What must be exact, and often is not: state that is overwritten, in variables and in memory."""
+"""Gradients that must be exact and often are not: overwritten state in variables and memory."""
 
 import engine as wp
 from tests.corpus.case import arr, case, inout, out

@@ -1,4 +1,4 @@
-"""What other frameworks ran on the CPU is checked there, where a GPU is the engine's own device."""
+"""Work of other frameworks on the CPU is checked there if a GPU is the default device."""
 
 from __future__ import annotations
 

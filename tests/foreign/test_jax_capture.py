@@ -1,4 +1,4 @@
-"""What is seen of a program that uses JAX: the values of arguments, and that nothing changes."""
+"""The watcher sees argument values of JAX programs and changes nothing."""
 
 from __future__ import annotations
 

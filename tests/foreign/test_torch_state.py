@@ -1,4 +1,4 @@
-"""What a function of PyTorch changes beside its arguments is put back while it runs again."""
+"""Side effects of PyTorch functions are undone after they run again."""
 
 from __future__ import annotations
 

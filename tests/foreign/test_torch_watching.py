@@ -1,4 +1,4 @@
-"""Functions of PyTorch are seen where programs call them, which goes on as if nobody looked."""
+"""The watcher sees PyTorch functions where programs call them, and programs run on as before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the check says of functions of PyTorch that run while it watches."""
+"""The results of checks of PyTorch functions that run while they are watched."""
 
 from __future__ import annotations
 

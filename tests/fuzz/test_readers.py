@@ -1,4 +1,4 @@
-"""What reads files of others: malformed ones give one clear error, and nothing else."""
+"""Readers of files give one clear error for malformed files, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of all adapters share."""
+"""Fixtures for the tests of all adapters."""
 
 from __future__ import annotations
 

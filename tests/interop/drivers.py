@@ -1,4 +1,4 @@
-"""What the conformance suite has to know of each framework: how to make arrays and to read them."""
+"""A driver of each framework for the conformance suite: it makes arrays and reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program does with tensors behind an array: other data, other gradients, copies."""
+"""Programs that change the tensor behind an array: other data, other gradients, copies."""
 
 from __future__ import annotations
 

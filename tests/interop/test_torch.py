@@ -1,4 +1,4 @@
-"""What PyTorch alone has: structures of C, parameters, modes, functions with gradients, names."""
+"""Features of PyTorch alone: C structures, parameters, modes, functions with gradients, names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every builtin gives, by NumPy, SciPy or mathematics: one file a family, found by itself.
+"""The values of every builtin by NumPy, SciPy or mathematics, one file a family.
 
 Each file has OPERATIONS (by the name of the operation) and COMPOSED (by the name that users
 call; one entry for all overloads). An entry is a function of exact arguments, or an `Oracle`

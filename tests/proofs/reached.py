@@ -1,4 +1,4 @@
-"""Whether a test can fail: it reaches an assertion that can.
+"""Tells whether a test can fail: it must reach an assertion that can.
 
 A test reaches what stands in its body, and the functions of tests that the body names: nested
 ones, those of its module and of modules that it imports, methods of objects whose class is known,

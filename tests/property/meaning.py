@@ -1,4 +1,4 @@
-"""What random source text means, by Python itself: an oracle that shares nothing with the compiler.
+"""Runs random source text in Python itself, as an oracle independent of the compiler.
 
 The text runs as Python on NumPy arrays. Python's own semantics differ in one point, that
 names refer to objects: so values are copied wherever the text assigns, passes or returns

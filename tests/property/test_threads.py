@@ -1,4 +1,4 @@
-"""What is said of the threads of a launch is true of what they do, access by access.
+"""Claims about the threads of a launch agree with their accesses, one by one.
 
 The interpreter runs random kernels, their adjoints and tangents, and notes which thread touches
 which element. `ENGINE_PROGRAMS` sets how many kernels run (default 100).

@@ -1,4 +1,4 @@
-"""What lowering, the AD passes and code generation make of typical kernels, kept as text.
+"""The results of lowering, AD passes and code generation for typical kernels, as text.
 
 A snapshot that changed on purpose is written anew with
 

@@ -1,4 +1,4 @@
-"""What the documentation, the extras and CI say of versions of frameworks is the same."""
+"""Documentation, extras and CI agree about versions of frameworks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`engine.private` where the system's own folders seem to belong to nobody."""
+"""`engine.private` with system folders that belong to an unknown user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs written for Warp find here: names that are missing say so, the others work."""
+"""Programs for Warp find the names that exist here, and an explanation for missing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a document shows beside what was printed. All that may differ is named here."""
+"""Compares the output that a document shows with the real one, up to the listed differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine is asked for beside runs: how a kernel can be launched, and who is right.
+"""Decides how a kernel of another project can be launched, and which engine is right.
 
 The judge is the kernel's IR with every float made float64, run by the NumPy interpreter of the
 IR: it shares neither code generation nor adjoints with what it judges.

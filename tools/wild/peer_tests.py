@@ -1,4 +1,4 @@
-"""Which of Warp's own tests fail on the engine, and why: from the logs of their runs."""
+"""Lists Warp's own tests that fail on the engine, with reasons, from the logs of their runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine calls of CuPy, by its own text, and what CuPy says that these functions take.
+"""The calls of CuPy in the engine's text, and the signatures that CuPy documents.
 
 `python -m tests.backend.cuda.cupy_signatures`, where CuPy is installed, writes the table,
 `cupy_signatures.json`: for each name that is called, its parameters; None for others. It needs no

@@ -1,4 +1,4 @@
-"""What stands in for CuPy where there is no GPU: devices in memory of the host.
+"""A stand-in for CuPy on machines without a GPU: devices in host memory.
 
 It has what `engine.compile.cuda.gpu` calls, by the same names; machine code is the file name of a
 library that `host.compile_text` made. Memory of a device is known, so that copies between the wrong

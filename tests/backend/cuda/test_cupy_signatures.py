@@ -1,4 +1,4 @@
-"""What the engine calls of CuPy is what CuPy takes, and the stand-in takes no more than that."""
+"""The engine calls CuPy with arguments that CuPy takes, and the stand-in takes no others."""
 
 from __future__ import annotations
 

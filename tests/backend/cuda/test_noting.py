@@ -1,4 +1,4 @@
-"""What watched threads note at once: `native/cuda/note.h`, by threads of the host at one time."""
+"""Watched threads note accesses at the same time: `native/cuda/note.h`, by host threads."""
 
 from __future__ import annotations
 

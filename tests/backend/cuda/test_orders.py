@@ -1,4 +1,4 @@
-"""What is found of programs whose numbers depend on a GPU's order of threads: as on the CPU."""
+"""Programs that depend on a GPU's order of threads get the findings that they get on the CPU."""
 
 from __future__ import annotations
 

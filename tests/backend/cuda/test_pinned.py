@@ -1,4 +1,4 @@
-"""Pinned memory of the host, and copies from it that nobody waits for."""
+"""Pinned memory of the host, and asynchronous copies from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs do on a GPU, real or emulated: arrays, launches, tapes, messages, errors."""
+"""Programs on a real or emulated GPU: arrays, launches, tapes, messages, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What GPUs, real or emulated, do as the CPU does: numbers, grids, errors, copies, tapes."""
+"""A real or emulated GPU agrees with the CPU: numbers, grids, errors, copies, tapes."""
 
 from __future__ import annotations
 

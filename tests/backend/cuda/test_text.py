@@ -1,4 +1,4 @@
-"""What the CUDA dialect writes: of every kernel of the corpus in every form, without a compiler."""
+"""The CUDA text of every kernel of the corpus in every form, without a compiler."""
 
 from __future__ import annotations
 

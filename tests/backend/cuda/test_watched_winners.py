@@ -1,4 +1,4 @@
-"""Minima and maxima on a GPU have their winners while somebody watches, too."""
+"""Minima and maxima on a GPU have the same winners when they are watched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fit a spring's stiffness by Adam; nobody clears the gradient between the steps."""
+"""Fit a spring's stiffness by Adam; the gradient is never cleared between the steps."""
 
 # expect: exit=1
 

@@ -1,4 +1,4 @@
-"""What the programs mean: their text as plain Python, on NumPy arrays with dual numbers.
+"""Runs the text of random programs as plain Python, on NumPy arrays with dual numbers.
 
 It shares nothing with the engine. `World` stands for the module `engine`: kernels are the Python
 functions that they are written as, run for one thread after another, and each number has the

@@ -1,4 +1,4 @@
-"""Which scalars each thread reads and writes, and what can reach what."""
+"""The scalars that each thread reads and writes, and the dependencies between them."""
 
 from __future__ import annotations
 

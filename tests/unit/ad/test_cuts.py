@@ -1,4 +1,4 @@
-"""Which arrays of a kernel depend on which, and where a derivative ends on the way."""
+"""The dependencies between arrays of a kernel, and the places where a derivative ends."""
 
 from __future__ import annotations
 

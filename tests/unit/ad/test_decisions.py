@@ -1,4 +1,4 @@
-"""What floats decide: one number a thread, equal where the same path is taken."""
+"""Decisions of floats: one number a thread, equal for equal paths."""
 
 from __future__ import annotations
 

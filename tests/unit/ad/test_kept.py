@@ -1,4 +1,4 @@
-"""Which functions stay calls, and what their adjoints have. Random ones: tests/property."""
+"""Functions that stay calls, and their adjoints. Random ones: tests/property."""
 
 from __future__ import annotations
 

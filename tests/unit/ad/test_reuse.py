@@ -1,4 +1,4 @@
-"""What a kernel certainly reads and stores to by one thread."""
+"""Elements that a kernel certainly reads and stores by one thread."""
 
 from __future__ import annotations
 

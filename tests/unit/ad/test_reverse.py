@@ -1,4 +1,4 @@
-"""What the reverse pass emits: no effects but on gradients, and no more storage than needed."""
+"""The reverse pass emits effects only on gradients, and saves no more than needed."""
 
 from __future__ import annotations
 

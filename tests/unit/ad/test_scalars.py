@@ -1,4 +1,4 @@
-"""Which variables are taken apart into their components, and that the meaning stays."""
+"""Variables that are split into components keep their meaning."""
 
 from __future__ import annotations
 

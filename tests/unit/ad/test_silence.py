@@ -1,4 +1,4 @@
-"""What runs again for a derivative says nothing."""
+"""Code that reruns for a derivative prints nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tangent pass emits: parameters, nothing for what does not move, calls kept."""
+"""The tangent pass: parameters, no code for constants, calls that stay calls."""
 
 from __future__ import annotations
 

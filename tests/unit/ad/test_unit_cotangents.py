@@ -1,4 +1,4 @@
-"""Which handwritten gradients the tangent of a kernel asks at cotangents of one."""
+"""Handwritten gradients that the tangent of a kernel calls with unit cotangents."""
 
 from __future__ import annotations
 

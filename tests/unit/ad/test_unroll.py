@@ -1,4 +1,4 @@
-"""Which loops are written out, which stay, and what becomes of components."""
+"""Loops that are unrolled, loops that stay, and their components."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which variables can have a tangent, through calls too."""
+"""Variables that can have a tangent, also through calls."""
 
 from __future__ import annotations
 

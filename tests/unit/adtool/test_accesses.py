@@ -1,4 +1,4 @@
-"""What a finding says of an access outside of something, from the source."""
+"""Findings about accesses out of bounds name them as the source does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a gradient dies or explodes, its growth, and the health of operations."""
+"""The places where a gradient dies or explodes, its growth, and the health of operations."""
 
 import numpy as np
 import pytest

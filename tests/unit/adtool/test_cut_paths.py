@@ -1,4 +1,4 @@
-"""Where a gradient is cut, it is said once, and no adjoint is called wrong for it."""
+"""A cut gradient is reported once, and no adjoint is called wrong for it."""
 
 from __future__ import annotations
 

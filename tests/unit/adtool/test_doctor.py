@@ -1,4 +1,4 @@
-"""What `adtool doctor` says of a machine, piece by piece."""
+"""The report of `adtool doctor` about a machine, piece by piece."""
 
 from __future__ import annotations
 

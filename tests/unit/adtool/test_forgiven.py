@@ -1,4 +1,4 @@
-"""A finding that nobody wants to hear of hides no other one."""
+"""A suppressed finding hides no other one."""
 
 from __future__ import annotations
 

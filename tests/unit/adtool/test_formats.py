@@ -1,4 +1,4 @@
-"""What all formats share: names, escapes, URIs, links; and reports with hostile names."""
+"""Shared parts of all formats: names, escapes, URIs, links; and reports with hostile names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program raised, as text: like Python's, and bounded whatever the exception is like."""
+"""Exceptions of programs as text: like Python's, and bounded for every exception."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What further runs of a target add to what is known of its tapes."""
+"""Further runs of a target add to the results of its tapes."""
 
 from __future__ import annotations
 

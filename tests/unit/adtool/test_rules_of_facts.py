@@ -1,4 +1,4 @@
-"""What the rules make of facts that were noted while a program ran."""
+"""Rules turn facts that were noted while a program ran into findings."""
 
 from __future__ import annotations
 

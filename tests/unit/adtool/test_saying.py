@@ -1,4 +1,4 @@
-"""What commands print goes through the one cleaner: nothing else writes to the streams."""
+"""All output of commands goes through one cleaner: no other code writes to the streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the target is blamed for."""
+"""Faults of the target are blamed on the target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which words of a command line are the tool's, and which the script's."""
+"""The words of a command line are split between the tool and the script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change touches: files that git names, and what imports them."""
+"""Targets that a change touches: files that git names, and files that import them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is passed for options of checks and Jacobians is taken, or refused with a diagnostic."""
+"""Options of checks and Jacobians are accepted, or refused with a diagnostic."""
 
 import contextlib
 import inspect

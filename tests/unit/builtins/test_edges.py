@@ -1,4 +1,4 @@
-"""What builtins give at the edges of their domains, as their docs say; slopes there too."""
+"""Builtins at the edges of their domains agree with their docs, slopes included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every operation gives: values, dtypes, and the corners of integers and floats."""
+"""Results of every operation: values, dtypes, and corner cases of integers and floats."""
 
 from __future__ import annotations
 

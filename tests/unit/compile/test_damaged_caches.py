@@ -1,4 +1,4 @@
-"""What is compiled while its folder goes away, is damaged, or cannot be written."""
+"""Compilation with a cache folder that vanishes, is damaged, or cannot be written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of the compiler and of the cache."""
+"""Messages about the compiler and the cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches on several cores: the same results, whoever runs what, and nothing that hangs."""
+"""Launches on several cores give the same results for every schedule, and never hang."""
 
 from __future__ import annotations
 

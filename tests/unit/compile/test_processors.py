@@ -1,4 +1,4 @@
-"""Where the threads of launches run: not on the processor that a launch is made on."""
+"""Threads of launches run on other processors than the launching thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other users may have written is not loaded: every kind of file, in every place of a cache.
+"""Files that other users may have written are not loaded: every kind, in every place of a cache.
 
 docs/cache.md makes the promises, `engine/private.py` keeps them.
 """

@@ -1,4 +1,4 @@
-"""Where loops through local values are written out, and where loops are the faster form."""
+"""Loops through local values are unrolled, or stay loops where that is faster."""
 
 from typing import Any
 

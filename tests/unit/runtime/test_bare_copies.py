@@ -1,4 +1,4 @@
-"""Copies of bytes that nobody has to hear of, against those that go the long way."""
+"""Copies of bytes without observers agree with copies on the long way."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What forward mode says of handwritten gradients of numbers that are not linear in a cotangent."""
+"""Messages of forward mode about handwritten gradients that are not linear in a cotangent."""
 
 from __future__ import annotations
 

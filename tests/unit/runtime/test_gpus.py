@@ -1,4 +1,4 @@
-"""What programs ask of GPUs: the answers of a machine that has none."""
+"""The API for GPUs on a machine without one."""
 
 import pytest
 

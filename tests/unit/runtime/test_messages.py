@@ -1,4 +1,4 @@
-"""What kernels print, and tests inside kernels: texts, order, errors, and no repetition."""
+"""Messages of kernels and tests inside kernels: texts, order, errors, no repetition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs without Python keeps what it uses, whatever threads, the collector and signals do."""
+"""Native code keeps its objects alive under threads, the collector and signals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where views lie by numbers alone, against what NumPy says."""
+"""Positions of views by numbers alone, against NumPy."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What cannot be memory is refused where it is named (E206), by whatever way it comes."""
+"""Values that cannot be memory are refused at their place (E206), in every form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process remembers of launches, and what makes it stale: each change, and what then comes.
+"""State that a process keeps of launches, and every change that makes it stale.
 
 A program of the modules in `warm` runs a step until it is warm, changes something, runs it again,
 and says what each step has to give: numbers from mathematics. It does so by Python alone, and

@@ -1,4 +1,4 @@
-"""What a program computes does not depend on whether somebody watches, to the last bit."""
+"""Results of a program do not depend on watching, to the last bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is called with the wrong kind of thing says so: an error of the engine, or a TypeError."""
+"""Wrong kinds of arguments give an error of the engine, or a TypeError."""
 
 import warnings
 

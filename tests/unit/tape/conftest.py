@@ -1,4 +1,4 @@
-"""What tests of cotangents, and of sequences that nobody sees, begin with."""
+"""Fixtures for tests of cotangents and of private captured sequences."""
 
 from __future__ import annotations
 

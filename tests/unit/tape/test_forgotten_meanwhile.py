@@ -1,4 +1,4 @@
-"""What a tape does, while somebody else forgets its records at each step of it in turn."""
+"""Operations of a tape while its records are forgotten at each step in turn."""
 
 from __future__ import annotations
 

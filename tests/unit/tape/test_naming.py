@@ -1,4 +1,4 @@
-"""What the user calls an array that a launch got."""
+"""The user's names for arrays in launches."""
 
 from __future__ import annotations
 

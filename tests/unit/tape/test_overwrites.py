@@ -1,4 +1,4 @@
-"""What a backward pass reads of arrays that were overwritten."""
+"""A backward pass reads the right contents of overwritten arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes gave is noted without a change of what runs: launches stay rows, faults are seen."""
+"""Results of passes are noted without a change of the run: launches stay rows."""
 
 from __future__ import annotations
 

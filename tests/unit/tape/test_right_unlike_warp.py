@@ -1,4 +1,4 @@
-"""Where Warp says that a gradient is not tracked, or counts it twice, it is exact: no warning."""
+"""Gradients that Warp does not track or counts twice are exact here, without a warning."""
 
 import warnings
 

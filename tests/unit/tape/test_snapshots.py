@@ -1,4 +1,4 @@
-"""What a launch's inputs contained when it was recorded."""
+"""Contents of a launch's inputs at the time of its recording."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Captured sequences whose tapes nobody else has: the same bits as one by one, and no records."""
+"""Captured sequences with private tapes: the same bits as single launches, and no records."""
 
 from __future__ import annotations
 

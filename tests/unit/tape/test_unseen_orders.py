@@ -1,4 +1,4 @@
-"""What captured tapes do is what they do without a capture, whether somebody has them or not."""
+"""Captured tapes do what they do without a capture, with and without other owners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What launches do to their arrays: one kernel for each way, as users write them."""
+"""Accesses of launches to their arrays: one kernel for each kind, as users write them."""
 
 from __future__ import annotations
 

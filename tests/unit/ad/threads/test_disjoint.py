@@ -1,4 +1,4 @@
-"""Which accesses of a launch share no element, be it of one thread: against all that it touches."""
+"""Accesses of a launch that share no element, against a record of all accesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is beside a baseline, by reports made by hand."""
+"""Comparison of a run with a baseline, by reports made by hand."""
 
 from __future__ import annotations
 

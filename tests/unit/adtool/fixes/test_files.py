@@ -1,4 +1,4 @@
-"""What may be changed is the user's own; what is written is whole, or not at all."""
+"""Fixes change only the user's own files, and write them whole or not at all."""
 
 from __future__ import annotations
 

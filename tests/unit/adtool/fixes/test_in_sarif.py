@@ -1,4 +1,4 @@
-"""What another tool makes of a fix in SARIF is what `--fix` makes of it."""
+"""Another tool that applies a fix from SARIF makes the change of `--fix`."""
 
 from __future__ import annotations
 

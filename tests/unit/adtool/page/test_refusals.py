@@ -1,4 +1,4 @@
-"""What `adtool report` refuses, and what it says then; in this process."""
+"""Refusals of `adtool report`, and their messages, in this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What errors are allowed, and what settings are refused."""
+"""Allowed errors, and refused settings."""
 
 from __future__ import annotations
 

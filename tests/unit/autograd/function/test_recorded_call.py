@@ -1,4 +1,4 @@
-"""What is told of functions that change their inputs, and what is left in the arrays."""
+"""Functions that change their inputs get a warning, and the arrays are restored."""
 
 from __future__ import annotations
 

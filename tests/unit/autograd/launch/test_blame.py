@@ -1,4 +1,4 @@
-"""Which of the pieces that a user wrote is wrong: native adjoints, replays, gradients."""
+"""The wrong piece among native adjoints, replays and handwritten gradients is named."""
 
 from __future__ import annotations
 

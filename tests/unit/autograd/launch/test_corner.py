@@ -1,4 +1,4 @@
-"""Where a kink is: the operation that has it, among others that do not tie."""
+"""The operation with the kink is found among others that do not tie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be said of a tape where the reference is not finite, not exact, or not asked."""
+"""Verdicts of tapes with a reference that is not finite, not exact, or not requested."""
 
 from __future__ import annotations
 

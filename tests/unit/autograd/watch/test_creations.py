@@ -1,4 +1,4 @@
-"""Where arrays were made that a tape computes and that have no gradient."""
+"""The places where arrays without a gradient were made that a tape computes."""
 
 from __future__ import annotations
 

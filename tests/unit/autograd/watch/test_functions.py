@@ -1,4 +1,4 @@
-"""What functions given to record_func read in a backward pass, and was something else then."""
+"""Arrays that functions of record_func read in a backward pass after a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where several threads record tapes, a tape's number says nothing of which one it is."""
+"""With several recording threads, the number of a tape does not identify it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What launches read and something overwrote, as a program's own backward pass finds it."""
+"""Overwritten inputs of launches, as a program's own backward pass finds them."""
 
 from __future__ import annotations
 

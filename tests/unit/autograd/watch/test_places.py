@@ -1,4 +1,4 @@
-"""What is said of arrays and of memory, by identity and by elements."""
+"""Lookups of arrays and memory, by identity and by elements."""
 
 from __future__ import annotations
 

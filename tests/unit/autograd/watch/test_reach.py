@@ -1,4 +1,4 @@
-"""Which inputs arrays depend on, as sets and as what they were made of."""
+"""The inputs that arrays depend on, as sets and through their sources."""
 
 from __future__ import annotations
 

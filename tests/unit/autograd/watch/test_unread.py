@@ -1,4 +1,4 @@
-"""Gradients that mix two evaluations are found once somebody reads them, and not before."""
+"""Gradients that mix two evaluations are found when they are read, and not before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who wrote to memory, and when."""
+"""The writers of memory, and the times of their writes."""
 
 from __future__ import annotations
 

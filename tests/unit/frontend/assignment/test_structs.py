@@ -1,4 +1,4 @@
-"""What structs mean in kernels: values, fields, results, arrays of them."""
+"""Structs in kernels: values, fields, results, arrays of them."""
 
 # What kernels may do and linters do not like:
 # ruff: noqa: F821

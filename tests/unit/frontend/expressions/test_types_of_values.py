@@ -1,4 +1,4 @@
-"""What values have of their types: `length`, `shape`, `dtype` of vectors and matrices."""
+"""Attributes of values from their types: `length`, `shape`, `dtype`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What native text does to its arrays: taken for a read only where it can be nothing else."""
+"""Accesses of native text to its arrays: a read only if it can be nothing else."""
 
 from __future__ import annotations
 

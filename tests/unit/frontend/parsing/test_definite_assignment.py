@@ -1,5 +1,5 @@
 # ruff: noqa: F821, F841
-"""Which reads may come before any assignment: what Python finds by running every path."""
+"""Reads before assignment, against runs of every path in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names need a variable, and the desugared forms."""
+"""Names that need a variable, and the desugared forms."""
 
 from __future__ import annotations
 

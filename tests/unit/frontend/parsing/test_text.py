@@ -1,4 +1,4 @@
-"""Which text a kernel is made from: that of its own code, whatever happened to the file since.
+"""A kernel is made from the text of its own code, even if the file has changed since.
 
 Python is the oracle: the function that was decorated still runs as it was compiled.
 """

@@ -1,4 +1,4 @@
-"""What programs have in common that change something once launches are warm.
+"""Shared code of programs that change something after launches are warm.
 
 Each is a generator of steps and of what a step gives from then on, in exact numbers.
 """
