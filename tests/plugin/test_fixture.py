@@ -81,7 +81,7 @@ REFUSED = [
     ({"eps": 0}, "eps is a number above 0"),
     ({"order": 3}, "order is 1 or 2"),
     ({"gate": "fatal"}, "gate is one of error, warning, note"),
-    ({"ignore": "G99"}, "no finding has the code 'G99'"),
+    ({"ignore": "G99"}, "unknown code 'G99'"),
     ({"kernels": "a"}, "kernels works only with tapes"),
 ]
 
@@ -173,7 +173,7 @@ def test_markers_that_are_wrong_stop_at_collection(project: Project) -> None:
     for name, marker, words in [
         ("unknown", "gaet='note'", "did you mean `gate`?"),
         ("value", "rtol='much'", "rtol is a number"),
-        ("code", "expect=['G77']", "no finding has the code 'G77'"),
+        ("code", "expect=['G77']", "unknown code 'G77'"),
         ("switch", "enabled='no'", "enabled is True or False, not 'no'"),
         ("words", "'G001'", "takes keywords, not 'G001'"),
     ]:

@@ -28,7 +28,7 @@ TIMEOUT = 300.0
 # Programs that may compute something else each time: what is read outside of an array, or races.
 _OTHERWISE = {"G007", "G008", "G009"}
 # What a GPU says of the gradient of a race.
-_REFUSED = "depends on the order in which threads ran, and on a GPU they have none"
+_REFUSED = "depends on the order of the threads, and on a GPU the order is not fixed"
 
 
 def usual(paths: list[Path], of: int) -> set[Path]:

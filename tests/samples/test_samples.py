@@ -136,7 +136,7 @@ def test_what_is_no_error_passes_the_default_gate(name: str) -> None:
         ("broken_wrong_gradient.py", "robust_loss", "d loss[0] / d residual["),
         ("broken_overwrite.py", "simulate", "overwritten by kernel `compute_forces` in launch 18"),
         ("broken_missing_requires_grad.py", "fly", "it has no requires_grad"),
-        ("broken_composition.py", "plume", "shares memory with another one"),
+        ("broken_composition.py", "plume", "shares memory with another array"),
     ],
 )
 def test_the_cause_is_named(name: str, kernel: str, words: str) -> None:

@@ -125,7 +125,7 @@ class TestFacts:
             whole=WholeResult("fail", 1, 0.0, 1.0, cause=cause),
         )  # fmt: skip
         (found,) = findings("G004", session(tape))
-        assert found.notes == ("so do these need requires_grad: `w` at train.py:11:1",)
+        assert found.notes == ("these also need requires_grad: `w` at train.py:11:1",)
         gaps = findings("G012", session(tape))
         assert [(f.count, f.follows) for f in gaps] == [(2, "G004 0:1"), (1, ""), (1, "")]
 
