@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
@@ -12,13 +13,19 @@ from engine.foreign.torch_library import called_operator
 from engine.foreign.torch_running import quiet
 
 
-def parts(torch: ModuleType, begin: Callable[[Any], None]) -> Mapping[str, Part]:
-    """Those of PyTorch. begin: replaces `apply` of `torch.autograd.Function`."""
+def parts(
+    torch: ModuleType, begin: Callable[[Any], None], steps: Callable[[], None]
+) -> Mapping[str, Part]:
+    """Those of PyTorch. begin: replaces `apply` of `torch.autograd.Function`.
+
+    steps: begins to look at `torch.optim`.
+    """
     tests = _Tests(torch)
     return {
         "functions": Part(lambda: begin(tests.torch.autograd.Function), tests.functions),
         "operators": Part(_nothing, tests.operators),
         "passes": Part(_nothing, tests.passes),
+        "steps": Part(steps, tests.steps, lambda: tests.steps(tests.optimizers_used)),
     }
 
 
@@ -67,6 +74,21 @@ class _Tests:
             y.backward()
             ((cotangent,), ((gradient,), _)) = told
             return bool(gradient == 2.0 and cotangent == 1.0)
+
+    @property
+    def optimizers_used(self) -> bool:
+        """Whether an optimizer was made: its first one imports modules, which takes a second."""
+        return "torch._dynamo" in sys.modules
+
+    def steps(self, everything: bool) -> bool:
+        """A step of an optimizer."""
+        if not everything:
+            return True
+        x = self._leaf()
+        x.grad = self.torch.ones_like(x)
+        with self._probing() as seen:
+            self.torch.optim.SGD([x], lr=0.5).step()
+        return [a for a, _ in seen] == [self.torch.optim.SGD]
 
     def _function(self) -> Any:
         def forward(ctx: Any, x: Any) -> Any:
