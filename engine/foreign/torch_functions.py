@@ -62,7 +62,7 @@ class Watcher:
     def parts(self, module: ModuleType) -> Mapping[str, Part]:
         """What is to be watched. See `engine.foreign.seams`."""
         self._root = folder(module)
-        return torch_seams.parts(module, self._begin, self._steps.begin)
+        return torch_seams.parts(module, self._begin, self._steps)
 
     def _begin(self, function: Any) -> None:
         with _lock:

@@ -16,13 +16,14 @@ class Steps:
     """Tells bystanders of the engine (`recording.optimized`) of each step that was made."""
 
     def __init__(self) -> None:
+        self.seen = False  # whether the program has made a step
         self._hook: Any = None
 
     def begin(self) -> None:
         """Begins to look. Raises where PyTorch has no hooks of all optimizers."""
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
-        self._hook = register_optimizer_step_post_hook(_after)
+        self._hook = register_optimizer_step_post_hook(self._after)
 
     def end(self) -> None:
         """Ends it."""
@@ -30,14 +31,15 @@ class Steps:
             self._hook.remove()
             self._hook = None
 
-
-def _after(optimizer: Any, args: Any, kwargs: Any) -> None:
-    """After a step, with its gradients still there."""
-    probe = getattr(quiet, "probe", None)
-    if probe is not None:
-        probe.append((type(optimizer), ()))
-    elif recording.bystanders and not getattr(quiet, "on", False):
-        recording.optimized([*_moved(optimizer)])
+    def _after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """After a step, with its gradients still there."""
+        probe = getattr(quiet, "probe", None)
+        if probe is not None:
+            probe.append((type(optimizer), ()))
+            return
+        self.seen = True
+        if recording.bystanders and not getattr(quiet, "on", False):
+            recording.optimized([*_moved(optimizer)])
 
 
 def _moved(optimizer: Any) -> Iterator[recording.Optimized]:
