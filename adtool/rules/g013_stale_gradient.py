@@ -31,7 +31,9 @@ class StaleGradient(Rule):
             passed on a gradient that an earlier pass left in an intermediate array; it ran
             again on the same tape, from the same arrays, at the same values, so that everything
             counts twice; or the tape was recorded once and ran backward at new inputs, but some
-            values that its adjoints read were not computed again.
+            values that its adjoints read were not computed again. A new array that gets the
+            memory of an earlier gradient for its own counts as the earlier array, if that is
+            gone and the program read the gradient in between.
 
             It is a warning if the program reads such a gradient, and an error if the program
             was seen to move the array by it. This is seen if one launch reads the gradient and

@@ -96,6 +96,7 @@ class Witness:
         if not self._busy:
             for a in arrays:
                 self._chained.looked_at(a)
+            self._accumulated.reading(arrays)
             if not self._accumulated.unread.empty:
                 self._stale(self._accumulated.unread.reading(arrays, host, written))
 
