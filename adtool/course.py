@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from adtool.gradients import ends_at, first_norm, incoming, together, usual
+from adtool.gradients import at_leaves, ends_at, first_norm, incoming, together, usual, whole
 from engine.autograd import GraphOptions, TapeTrace, array_label, used_as
 from engine.classes import dataclass
 
@@ -155,18 +155,23 @@ def _dies(trace: TapeTrace, rows: tuple[Row, ...], factor: float) -> Turn | None
     flow, norm = trace.operations[position].flow, rows[position].gradient
     assert flow is not None
     assert norm is not None
-    gave = together(flow.added)
-    if gave:
-        why = f"the gradient that reaches `{{}}` is {gave:.3g}{beside_first(gave, start)}"
-        return _turn(trace, rows, position, flow.added, why, gave)
     x = trace.listing.operations[position]
     kernel = trace.listing.kernels[x.kernel]
+    # A leaf that gets its gradient by other operations is not what this is about.
+    reached = at_leaves(trace)
+    fed = {a for a in x.arrays if a >= 0
+           and reached.get(whole(trace.listing, a), 0.0) > factor * start}  # fmt: skip
+    added = tuple(None if x.arrays[k] in fed else n for k, n in enumerate(flow.added))
+    gave = together(added)
+    if gave:
+        why = f"the gradient that reaches `{{}}` is {gave:.3g}{beside_first(gave, start)}"
+        return _turn(trace, rows, position, added, why, gave)
     for wants, why in (
         (True, "the gradient that goes on to `{}` is zero"), (False, "`{}` has no requires_grad"),
     ):  # fmt: skip
         for k in kernel.reads:
             a = x.arrays[k]
-            if a >= 0 and trace.listing.arrays[a].requires_grad is wants:
+            if a >= 0 and a not in fed and trace.listing.arrays[a].requires_grad is wants:
                 only = tuple(0.0 if i == k else None for i in range(len(x.arrays)))
                 return _turn(trace, rows, position, only, why, norm)
     return None

@@ -37,14 +37,16 @@ def ends_at(trace: TapeTrace, left: float = 0.0) -> int | None:
 
     It is lost where no array that the tape computed before has more than `left` times the first
     norm any longer, and the operation that did it gave no more than that to arrays from outside
-    either: then it went where it should. Where nothing is left at all, the operation must have
-    had an input that gradients flow to, or should. One branch of several may end anywhere.
+    either: then it went where it should. Nor is it lost where all leaves on which the operation
+    depends have more than that in the end, by whatever way. Where nothing is left at all, the
+    operation must have had an input that gradients flow to, or should. One branch of several may
+    end anywhere.
     """
     start = first_norm(trace)
     if start is None:
         return None
     listing = trace.listing
-    onward = _onward(listing)
+    onward, reached = _onward(listing), at_leaves(trace)
     made: dict[int, int] = {}
     for position, x in enumerate(listing.operations):
         for a in listing.outputs(x):
@@ -82,8 +84,50 @@ def ends_at(trace: TapeTrace, left: float = 0.0) -> int | None:
             return None
         if gone > left * start or not onward[position]:
             return None
+        got = [reached[a] for a in _leaves_before(listing, position) if a in reached]
+        if got and min(got) > left * start:
+            return None
         return position
     return None
+
+
+def whole(listing: TapeListing, array: int) -> int:
+    """The array that a view is a view of; else the array itself."""
+    base = listing.arrays[array].base
+    return array if base < 0 else base
+
+
+def at_leaves(trace: TapeTrace) -> dict[int, float]:
+    """The norm of the gradient that each leaf has in the end, by all launches that read it.
+
+    Leaves are arrays with requires_grad that an operation reads before the tape writes them. Those
+    that got no gradient have 0.0. Of views of one leaf, the largest norm counts.
+    """
+    listing = trace.listing
+    written, out = set[int](), dict[int, float]()
+    done = set[int]()
+    for x, traced in zip(listing.operations, trace.operations, strict=True):
+        outgoing = () if traced.flow is None else traced.flow.outgoing
+        for k in listing.kernels[x.kernel].reads:
+            a = x.arrays[k]
+            if a < 0 or a in done or not listing.arrays[a].requires_grad:
+                continue
+            done.add(a)  # the first operation is the last one of the backward pass
+            leaf = whole(listing, a)
+            if leaf not in written:
+                norm = outgoing[k] if k < len(outgoing) else None
+                out[leaf] = max(out.get(leaf, 0.0), norm or 0.0)
+        written |= {whole(listing, a) for a in listing.outputs(x)}
+    return out
+
+
+def _leaves_before(listing: TapeListing, position: int) -> set[int]:
+    """The arrays that what an operation reads was computed from, and those between."""
+    needed = {whole(listing, a) for a in listing.inputs(listing.operations[position])}
+    for x in reversed(listing.operations[:position]):
+        if any(whole(listing, a) in needed for a in listing.outputs(x)):
+            needed |= {whole(listing, a) for a in listing.inputs(x)}
+    return needed
 
 
 def _onward(listing: TapeListing) -> list[bool]:

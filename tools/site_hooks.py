@@ -80,7 +80,7 @@ def finding_page(rule: Rule) -> str:
     code = "`" * (1 + max([2, *map(len, re.findall("`+", example))]))
     return "\n\n".join((
         f"# {rule.code} {rule.name}",
-        f"Severity: **{rule.severity}**, unless the finding says otherwise. `adtool explain "
+        f"Severity: **{rule.severities}**. `adtool explain "
         f"{rule.code}` prints this page; [suppression](../cli.md#findings-that-are-not-wanted) "
         "says how to do without it.",
         "## What it is", _prose(m.what),
@@ -93,7 +93,7 @@ def finding_page(rule: Rule) -> str:
 def index_page(rules: Sequence[Rule]) -> str:
     """All findings, with the first sentence of what each one is."""
     rows = [
-        f"| [{r.code}]({r.code}.md) | {r.name} | {r.severity} | {_first(r.manual.what)} |"
+        f"| [{r.code}]({r.code}.md) | {r.name} | {r.severities} | {_first(r.manual.what)} |"
         for r in rules
     ]
     return "\n".join((

@@ -27,9 +27,10 @@ def explain(
 
     rules = load_rules()
     if not code:
+        width = max(len(rule.name) for rule in rules)
         typer.echo("findings of adtool check")
         for rule in rules:
-            typer.echo(f"  {rule.code}  {rule.severity:<8} {rule.name}")
+            typer.echo(f"  {rule.code}  {rule.name:<{width}}  {rule.severities}")
         typer.echo("errors of the engine")
         for name in PAGES:
             typer.echo(f"  {name}  {CODES[name]}")

@@ -36,11 +36,16 @@ class Manual:
 
 
 class Rule(ABC):
-    """One kind of finding: looks at a session's results and says what is wrong there."""
+    """One kind of finding: looks at a session's results and says what is wrong there.
+
+    severity: of a finding that sets none. otherwise: the severities that some findings set, and
+    when, as `error if ...`; empty where none does.
+    """
 
     code: ClassVar[str]
     name: ClassVar[str]
     severity: ClassVar[Severity]
+    otherwise: ClassVar[str] = ""
     manual: ClassVar[Manual]
 
     @abstractmethod
@@ -84,11 +89,16 @@ class Rule(ABC):
             idle=idle, **place,
         )  # fmt: skip
 
+    @property
+    def severities(self) -> str:
+        """All severities in words, the usual one first: `warning; error if ...`."""
+        return f"{self.severity}; {self.otherwise}" if self.otherwise else self.severity
+
     def page(self) -> str:
         """The manual page as plain text."""
         m = self.manual
-        title = f"{self.code} {self.name} ({self.severity})"
-        parts = [title, "=" * len(title)]
+        title = _fill(f"{self.code} {self.name} ({self.severities})")
+        parts = [title, "=" * max(map(len, title.splitlines()))]
         for head, text in (("What it is", m.what), ("Why it matters", m.why)):
             parts += ["", head, "", _fill(text)]
         example = textwrap.indent(textwrap.dedent(m.example).strip("\n"), "    ")

@@ -27,6 +27,7 @@ class OverwrittenArray(Rule):
     code = "G003"
     name = "overwritten-array"
     severity = "error"
+    otherwise = "warning if the engine restored the value; note if no adjoint needs the value"
     manual = Manual(
         what="""
             A launch read an array, and an operation wrote to the same elements before the

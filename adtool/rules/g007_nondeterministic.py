@@ -32,6 +32,7 @@ class Nondeterministic(Rule):
     code = "G007"
     name = "nondeterministic"
     severity = "warning"
+    otherwise = "note if only the last digits differ"
     manual = Manual(
         what="""
             adtool ran a launch twice at the same inputs, and its results, or those of its

@@ -25,6 +25,7 @@ class DataRace(Rule):
     code = "G009"
     name = "data-race"
     severity = "error"
+    otherwise = "note if the race is harmless or was not looked for; warning if it could not be"
     manual = Manual(
         what="""
             One thread of a launch wrote an element, without an atomic update, that another

@@ -42,6 +42,7 @@ class Unchecked(Rule):
     code = "G012"
     name = "unchecked"
     severity = "note"
+    otherwise = "warning for a whole tape, or for a framework that could not be watched"
     manual = Manual(
         what="""
             adtool could not check a part of the tape: a function that was recorded with a

@@ -23,6 +23,7 @@ class StaleGradient(Rule):
     code = "G013"
     name = "stale-gradient"
     severity = "warning"
+    otherwise = "error if the program moves the array by it"
     manual = Manual(
         what="""
             A gradient mixes two evaluations. This happens in one of these ways: a backward pass
@@ -30,11 +31,24 @@ class StaleGradient(Rule):
             passed on a gradient that an earlier pass left in an intermediate array; it ran
             again on the same tape, from the same arrays, at the same values, so that everything
             counts twice; or the tape was recorded once and ran backward at new inputs, but some
-            values that its adjoints read were not computed again.
+            values that its adjoints read were not computed again. A new array that gets the
+            memory of an earlier gradient for its own counts as the earlier array, if that is
+            gone and the program read the gradient in between.
 
             It is a warning if the program reads such a gradient, and an error if the program
-            uses it: if one launch reads it and writes the array, as a step of engine.optim or
-            of a kernel does, or if the array changed along it after the host had read it.
+            was seen to move the array by it. This is seen if one launch reads the gradient and
+            writes the array, as a step of engine.optim or of a kernel does, and if an optimizer
+            of PyTorch got the gradient and the array then holds what the optimizer computed.
+
+            Steps that the host makes in another way, such as with NumPy, are only seen by their
+            results, so adtool demands evidence. The gradient must have numbers of at least
+            three sizes. Two changes of the array, one after the other, must be steps along its
+            gradient, up or down: either a multiple of it, or, with 8 or more numbers whose
+            gradients have both signs, each number moves by the sign of its gradient, and
+            numbers with larger gradients move as far or farther, or all move about as far (up
+            to a factor of 2). The two changes must not look like points on a line that was
+            chosen before. All else stays a warning, for example steps of an array with one or
+            two numbers.
 
             Accumulation over several tapes at unchanged values is right, and so is running a
             tape again at new inputs if everything was computed again: adtool reports neither.
@@ -97,7 +111,8 @@ def _cure(f: Stale) -> Fix | None:
 
 def _said(f: Stale) -> tuple[str, str]:
     """What is wrong, and what to do."""
-    clear = "clear the gradients between the two backward passes: tape.zero(), or a.grad.zero_()"
+    own = f", or {f.array}.grad.zero_()" if f.array else ""
+    clear = f"clear the gradients between the two backward passes: tape.zero(){own}"
     a = f"`{f.array}`" if f.array else "an array"
     if f.kind == "values":
         return (

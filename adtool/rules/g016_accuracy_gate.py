@@ -23,6 +23,7 @@ class AccuracyGate(Rule):
     code = "G016"
     name = "accuracy-gate"
     severity = "error"
+    otherwise = "warning if the accuracy is unknown"
     manual = Manual(
         what="""
             The gate sets an accuracy (`--gate accuracy=1e-6`), and the error of a pair of a

@@ -32,6 +32,7 @@ SEAMS = (
     Seam("PyTorch", "functions", "calls of torch.autograd.Function"),
     Seam("PyTorch", "operators", "operators of torch.library with register_autograd"),
     Seam("PyTorch", "passes", "backward passes of functions"),
+    Seam("PyTorch", "steps", "steps of torch.optim"),
     Seam("JAX", "vjp", "calls of functions with jax.custom_vjp"),
     Seam("JAX", "jvp", "calls of functions with jax.custom_jvp"),
     Seam("JAX", "programs", "programs inside of jit, scan, while_loop, cond and checkpoint"),

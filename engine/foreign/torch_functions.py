@@ -30,6 +30,7 @@ from engine.foreign.torch_apply import GENERATED, Apply, is_inner
 from engine.foreign.torch_call import Backward, Called, TorchCall
 from engine.foreign.torch_live import Live, size_of
 from engine.foreign.torch_running import RandomState, quiet
+from engine.foreign.torch_steps import Steps
 from engine.foreign.torch_tensors import copied
 from engine.locks import Lock
 
@@ -56,11 +57,12 @@ class Watcher:
     def __init__(self, collection: Collection) -> None:
         self.collection = collection
         self._root = ""
+        self._steps = Steps()
 
     def parts(self, module: ModuleType) -> Mapping[str, Part]:
         """What is to be watched. See `engine.foreign.seams`."""
         self._root = folder(module)
-        return torch_seams.parts(module, self._begin)
+        return torch_seams.parts(module, self._begin, self._steps)
 
     def _begin(self, function: Any) -> None:
         with _lock:
@@ -74,6 +76,7 @@ class Watcher:
 
     def remove(self) -> None:
         """Ends it."""
+        self._steps.end()
         with _lock:
             if self in _watchers:
                 _watchers.remove(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
@@ -10,16 +11,24 @@ from typing import Any
 from engine.foreign.seams import Part
 from engine.foreign.torch_library import called_operator
 from engine.foreign.torch_running import quiet
+from engine.foreign.torch_steps import Steps
 
 
-def parts(torch: ModuleType, begin: Callable[[Any], None]) -> Mapping[str, Part]:
-    """Those of PyTorch. begin: replaces `apply` of `torch.autograd.Function`."""
+def parts(torch: ModuleType, begin: Callable[[Any], None], steps: Steps) -> Mapping[str, Part]:
+    """Those of PyTorch. begin: replaces `apply` of `torch.autograd.Function`.
+
+    steps: looks at `torch.optim`.
+    """
     tests = _Tests(torch)
     return {
         "functions": Part(lambda: begin(tests.torch.autograd.Function), tests.functions),
         "operators": Part(_nothing, tests.operators),
         "passes": Part(_nothing, tests.passes),
-    }
+        "steps": Part(
+            steps.begin, tests.steps,
+            lambda: steps.seen or tests.steps("torch._dynamo" in sys.modules),
+        ),
+    }  # fmt: skip
 
 
 def _nothing() -> None:
@@ -67,6 +76,16 @@ class _Tests:
             y.backward()
             ((cotangent,), ((gradient,), _)) = told
             return bool(gradient == 2.0 and cotangent == 1.0)
+
+    def steps(self, everything: bool) -> bool:
+        """A step of an optimizer. The first one that is made imports modules for a second."""
+        if not everything:
+            return True
+        x = self._leaf()
+        x.grad = self.torch.ones_like(x)
+        with self._probing() as seen:
+            self.torch.optim.SGD([x], lr=0.5).step()
+        return self.torch.optim.SGD in [a for a, _ in seen]
 
     def _function(self) -> Any:
         def forward(ctx: Any, x: Any) -> Any:

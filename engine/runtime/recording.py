@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Literal
 
-from engine.classes import Protocol
+from engine.classes import Protocol, dataclass
 from engine.compile.backend import NotCaptured
 from engine.diagnostics.site import Site
 
@@ -86,6 +86,18 @@ class Deferring(Protocol):
         """Notes a tape that is made meanwhile, and so each time again: how it becomes a new one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Optimized:
+    """A parameter that an optimizer of another framework has moved.
+
+    values, gradient: give those of the parameter after the step, and of its gradient, as NumPy has
+    them, in any shape.
+    """
+
+    values: Callable[[], Any]
+    gradient: Callable[[], Any]
+
+
 class Bystander(Protocol):
     """Is told of what no tape records, and of whatever is read."""
 
@@ -113,6 +125,9 @@ class Bystander(Protocol):
         host: they are lent to user code, which may write them instead. written: what the launch
         that reads them writes.
         """
+
+    def optimized(self, steps: Sequence[Optimized]) -> None:
+        """An optimizer of another framework has made a step."""
 
 
 active: ContextVar[Recorder | None] = ContextVar("engine_tape", default=None)
@@ -162,6 +177,12 @@ Observer = Callable[["Kernel", "tuple[int, ...]"], None]
 # Called before each launch runs, recorded or not. A list, so that nesting works.
 observers: list[Observer] = []
 bystanders: list[Bystander] = []
+
+
+def optimized(steps: Sequence[Optimized]) -> None:
+    """Tells all bystanders that an optimizer of another framework has made a step."""
+    for b in bystanders:
+        b.optimized(steps)
 
 
 def reading(arrays: Sequence[array], host: bool = False, written: Sequence[array] = ()) -> None:

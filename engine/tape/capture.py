@@ -21,6 +21,7 @@ from engine.runtime.storage import Storage
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan_parts import Call
+    from engine.runtime.recording import Optimized
     from engine.tape.captured import Backward
     from engine.tape.memory import MemoryUse
     from engine.tape.records import Record
@@ -67,6 +68,9 @@ class Watcher(Protocol):
 
         written: what that launch writes.
         """
+
+    def optimized(self, steps: Sequence[Optimized]) -> None:
+        """An optimizer of another framework has made a step."""
 
     def launched(self, call: Call, site: Site | None) -> None:
         """A launch is about to run off any tape, though not on request."""

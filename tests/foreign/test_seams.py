@@ -89,6 +89,20 @@ def _no_hooks(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(torch.Tensor, "grad_fn", property(lambda t: Node(real.__get__(t))))
 
 
+def _no_step_hooks(patch: pytest.MonkeyPatch) -> None:
+    module = sys.modules[framework("PyTorch").optim.Optimizer.__module__]
+    patch.delattr(module, "register_optimizer_step_post_hook")
+
+
+def _steps_without_hooks(patch: pytest.MonkeyPatch) -> None:
+    """Optimizers do not look for hooks."""
+    patch.setattr(framework("PyTorch").optim.Optimizer, "profile_hook_step", staticmethod(_same))
+
+
+def _same(step: Any) -> Any:
+    return step
+
+
 def _jax(name: str) -> Any:
     framework("JAX")
     return __import__(f"jax._src.{name}", fromlist=["_"])
@@ -176,6 +190,7 @@ SPOILT = {
     ("PyTorch", "operators", _operators_elsewhere): "not noticed",
     ("PyTorch", "operators", _no_operators): "register_autograd",
     ("PyTorch", "passes", _no_hooks): "register_prehook",
+    ("PyTorch", "steps", _no_step_hooks): "register_optimizer_step_post_hook",
     ("JAX", "vjp", _past("custom_vjp")): "not noticed",
     ("JAX", "jvp", _past("custom_jvp")): "not noticed",
     ("JAX", "runs", _without("pjit", "_pjit_call_impl_python")): "_pjit_call_impl_python",
@@ -214,6 +229,21 @@ def _spoilt(spoil: Spoil) -> Iterator[None]:
 
 def test_every_seam_is_spoilt_by_something() -> None:
     assert {(t, k) for t, k, _ in SPOILT} == {(s.framework, s.key) for s in SEAMS}
+
+
+def test_steps_that_are_not_noticed_are_told_where_everything_is_tested() -> None:
+    torch = framework("PyTorch")
+
+    class Fresh(torch.optim.SGD):  # classes that have made an optimizer have what they look up
+        pass
+
+    with _spoilt(_steps_without_hooks), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Fresh, "step", lambda self: None)
+        patch.setattr(torch.optim, "SGD", Fresh)
+        found = examined("PyTorch", torch)
+    assert [(u.seam, u.why) for u in found] == [
+        (next(s.name for s in SEAMS if s.key == "steps"), "what happens there is not noticed")
+    ]
 
 
 # ---- forms of `apply` that PyTorch had, has, or may have

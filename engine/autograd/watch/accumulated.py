@@ -74,6 +74,19 @@ class _Left:
 
 
 @dataclass(slots=True)
+class _Shared:
+    """What a pass left in the gradient of a leaf, for another array that gets the same memory.
+
+    read: whether the program has read it since. Programs that add up gradients of several arrays
+    in one memory read the sum.
+    """
+
+    array: ref[array]
+    left: _Left
+    read: bool = False
+
+
+@dataclass(slots=True)
 class _Suspect:
     """A gradient that holds what an earlier pass left, before the next pass adds to it.
 
@@ -104,6 +117,8 @@ class Accumulated:
     def __init__(self) -> None:
         # By the array that has the gradient, and which part of it; views come and go.
         self._left: WeakKeyDictionary[array, dict[Geometry, _Left]] = WeakKeyDictionary()
+        # By the memory of the gradient: arrays that are made anew may get the same.
+        self._shared: WeakKeyDictionary[Storage, dict[Geometry, _Shared]] = WeakKeyDictionary()
         # By tape: threads may run several at a time.
         self._open: dict[int, _Open] = {}
         self._digests: WeakKeyDictionary[array, _Digest] = WeakKeyDictionary()
@@ -116,10 +131,27 @@ class Accumulated:
         opened = self._open[id(tape)] = _Open(_arrays(run), computed, [])
         for a in opened.arrays:
             left = self._left.get(root_array(a), {}).get(geometry(a))
+            if left is None and not computed.has(a):
+                left = self._of_another(a)
             if left is not None:
                 found = self._suspect(tape, run, computed, a, left)
                 if found is not None:
                     opened.suspects.append(found)
+
+    def reading(self, arrays: Sequence[array]) -> None:
+        """To be called before the program reads arrays."""
+        for a in arrays:
+            for shared in self._shared.get(a.storage, {}).values():
+                shared.read = True
+
+    def _of_another(self, a: array) -> _Left | None:
+        """What a pass left in the gradient of an array that is gone, and the program has read."""
+        grad = a.existing_grad
+        if grad is None:
+            return None
+        shared = self._shared.get(grad.storage, {}).get(geometry(grad))
+        gone = shared is not None and shared.read and shared.array() is None
+        return shared.left if shared is not None and gone else None
 
     def _suspect(
         self, tape: CapturedTape, run: Pass, computed: _Computed, a: array, left: _Left
@@ -173,10 +205,16 @@ class Accumulated:
         for a in opened.arrays:
             grad = a.existing_grad
             if grad is not None and any(np.count_nonzero(g._host()) for _, g in _leaves(a, grad)):
-                self._left.setdefault(root_array(a), {})[geometry(a)] = _Left(
+                left = _Left(
                     _Digest.of(grad), None if computed.has(a) else self._values(a), id(tape),
                     len(run.records), seeds, inputs, run.site,
                 )  # fmt: skip
+                self._left.setdefault(root_array(a), {})[geometry(a)] = left
+                if left.values is not None:
+                    known = self._shared.setdefault(grad.storage, {})
+                    # Versions are of the array's own memory.
+                    left = replace(left, values=replace(left.values, version=-1))
+                    known[geometry(grad)] = _Shared(ref(root_array(a)), left)
         return leaves
 
     def _values(self, a: array) -> _Digest:

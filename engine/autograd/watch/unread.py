@@ -8,24 +8,26 @@ be watched. The host may read or write what it was lent: which of the two it did
 thing that happens.
 
 A mixture that was read is watched further, up to the next backward pass: a program *uses* it where
-one launch reads it and writes the array whose gradient it is, as steps of optimizers do, or where
-that array has changed along it (`steps`).
+one launch reads it and writes the array whose gradient it is, as steps of optimizers do; where an
+optimizer of another framework got it, and the array then holds what that computed (`optimized`); or
+where two changes of the array, one after the other, are steps along it (`steps`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from weakref import ref
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
 from engine.autograd.facts import Stale
-from engine.autograd.watch.places import geometry, meeting
-from engine.autograd.watch.steps import along
+from engine.autograd.watch.places import Geometry, geometry, meeting
+from engine.autograd.watch.steps import Step, step_of
 from engine.classes import dataclass
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
+from engine.runtime.recording import Optimized
 from engine.runtime.storage import Storage
 from engine.tape.capture import CapturedTape, Pass
 from engine.tape.outline import Outline, outline
@@ -39,12 +41,14 @@ class Part:
     whose gradient it is.
     """
 
-    __slots__ = ("_all", "_held", "_lent", "_memory", "_owner", "_start", "place", "where")
+    __slots__ = ("_all", "_computed", "_held", "_lent", "_memory", "_owner", "_start", "place",
+                 "where")  # fmt: skip
 
     def __init__(self, grad: array, where: NumpyArray, owner: array) -> None:
         self._owner = ref(owner)
         self._start = present(owner).copy()
         self._all = where
+        self._computed: list[NumpyArray] = []  # by optimizers of other frameworks, of its numbers
         self._memory: ref[Storage] = ref(grad.storage)
         self._lent: tuple[Storage, NumpyArray] | None = None
         self.place: Outline = outline(grad)
@@ -62,17 +66,46 @@ class Part:
         owner = self._owner()
         return owner is not None and any(may_meet(owner, a) for a in arrays)
 
-    def overlaps(self, memory: Storage, lo: int, hi: int) -> bool:
-        """Whether some of it lies there."""
-        return self._memory() is memory and lo < self.place.hi and self.place.lo < hi
+    @property
+    def owner(self) -> array | None:
+        """The array whose gradient it is, while that lives."""
+        return self._owner()
 
-    def stepped(self) -> bool:
-        """Whether the array has changed along the gradient that this was when it was made."""
+    def got(self, step: Optimized) -> bool:
+        """Whether an optimizer had it as its gradient. What that computed is kept."""
+        if not self.look():
+            return False
+        gradient = step.gradient()
+        if gradient.size != self._held.size:
+            return False
+        given = gradient.reshape(self._held.shape).astype(self._held.dtype, copy=False)
+        if not _same(given, self._held)[self.where].all():
+            return False
+        self._computed.append(np.array(step.values()))
+        return True
+
+    def holds_computed(self) -> bool:
+        """Whether the array was changed to what an optimizer has computed from it."""
+        owner = self._owner()
+        if owner is None or not self._computed:
+            return False
+        now = present(owner)
+        if _same(now, self._start).all():
+            return False
+        for x in self._computed:
+            if x.size == now.size:
+                computed = x.reshape(now.shape).astype(now.dtype, copy=False)
+                if _same(computed, now)[self._all].all():
+                    return True
+        return False
+
+    def step(self) -> Step | None:
+        """How the array has changed, as a step along the gradient that this was at first."""
         owner = self._owner()
         if owner is None:
-            return False
+            return None
         moved = present(owner).astype(np.float64) - self._start.astype(np.float64)
-        return along(moved[self._all], self._held[self._all].astype(np.float64), self.look)
+        return step_of(np.where(self._all, moved, 0.0), self._all * self._held.astype(np.float64))
 
     def look(self) -> bool:
         """Drops what is no longer there. Whether anything is."""
@@ -172,6 +205,8 @@ class Unread:
         self._mixtures: list[Mixture] = []
         self._lent: list[Mixture] = []
         self._read: list[Mixture] = []  # since the last pass, and were not seen to be used
+        # How an array changed when it was last looked at, by its memory and place there.
+        self._steps: WeakKeyDictionary[Storage, dict[Geometry, Step]] = WeakKeyDictionary()
 
     @property
     def empty(self) -> bool:
@@ -217,13 +252,15 @@ class Unread:
             lent, self._lent = self._lent, []
             yield from self._told([m for m in lent if m.settle()])
 
-    def writing(self, memory: Storage, lo: int, hi: int) -> Iterator[Mixture]:
-        """Some bytes are about to change: the gradient may be cleared after it was used."""
+    def optimized(self, steps: Sequence[Optimized]) -> Iterator[Mixture]:
+        """An optimizer of another framework has made a step."""
         yield from self.settle()
-        yield from self._used(
-            m for m in self._read
-            if any(p.overlaps(memory, lo, hi) and p.stepped() for p in m.parts)
-        )  # fmt: skip
+        got = [
+            m for m in (*self._mixtures, *self._read)
+            if True in [p.got(x) for p in m.parts for x in steps]
+        ]  # fmt: skip
+        yield from self._told([m for m in got if any(m is x for x in self._mixtures)])
+        yield from self._used(m for m in got if any(p.holds_computed() for p in m.parts))
 
     def began(self, run: Pass) -> Iterator[Mixture]:
         """A backward pass is about to set its seeds."""
@@ -246,7 +283,30 @@ class Unread:
         """Nothing more will happen. What is still there was not read as far as anybody knows."""
         yield from self.settle()
         yield from self._told([m for m in self._mixtures if m.used_unseen()])
-        yield from self._used(m for m in self._read if any(p.stepped() for p in m.parts))
+        along = self._along()
+        yield from self._used(
+            m for m in self._read
+            if any(p.holds_computed() or p in along for p in m.parts)
+        )  # fmt: skip
+
+    def _along(self) -> set[Part]:
+        """Those parts of what was read along which their arrays moved, this time and before."""
+        out, steps = set[Part](), list[tuple[Storage, Geometry, Step | None]]()
+        for m in self._read:
+            for p in m.parts:
+                if (owner := p.owner) is None:
+                    continue
+                memory, key, step = owner.storage, geometry(owner), p.step()
+                before = self._steps.get(memory, {}).get(key)
+                if step is not None and before is not None and step.confirms(before):
+                    out.add(p)
+                steps.append((memory, key, step))
+        for memory, key, step in steps:
+            known = self._steps.setdefault(memory, {})
+            known.pop(key, None)
+            if step is not None:
+                known[key] = step
+        return out
 
     def _told(self, found: Iterable[Mixture]) -> Iterator[Mixture]:
         for m in found:

@@ -32,6 +32,7 @@ from engine.diagnostics import EngineError, Span
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
 from engine.runtime.plan_parts import Call
+from engine.runtime.recording import Optimized
 from engine.runtime.storage import Storage
 from engine.tape.capture import CapturedTape, Pass, active_tape, passed_over
 from engine.tape.outline import root_array
@@ -95,8 +96,14 @@ class Witness:
         if not self._busy:
             for a in arrays:
                 self._chained.looked_at(a)
+            self._accumulated.reading(arrays)
             if not self._accumulated.unread.empty:
                 self._stale(self._accumulated.unread.reading(arrays, host, written))
+
+    @alone
+    def optimized(self, steps: Sequence[Optimized]) -> None:
+        if not self._busy and not self._accumulated.unread.empty:
+            self._stale(self._accumulated.unread.optimized(steps))
 
     def _stale(self, mixtures: Iterable[Mixture]) -> None:
         """Notes mixtures that somebody has read."""
@@ -231,7 +238,7 @@ class Witness:
     def wrote(self, memory: Storage, lo: int, hi: int) -> None:
         if not self._busy:
             if not self._accumulated.unread.empty:
-                self._stale(self._accumulated.unread.writing(memory, lo, hi))
+                self._stale(self._accumulated.unread.settle())
             self._writes.note(memory, lo, hi)
 
     @alone

@@ -27,6 +27,12 @@ def add(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=fl
 
 
 @wp.kernel
+def mix(a: wp.array(dtype=float), by: float, b: wp.array(dtype=float), c: wp.array(dtype=float)):
+    i = wp.tid()
+    c[i] = by * a[i] + 0.4 * b[i]
+
+
+@wp.kernel
 def total(x: wp.array(dtype=float), out: wp.array(dtype=float)):
     i = wp.tid()
     wp.atomic_add(out, 0, x[i])
@@ -112,6 +118,39 @@ def test_one_branch_may_be_zero():
 def test_a_gradient_that_reaches_its_leaf_has_not_died():
     for factors in ([1.0], [0.5, 2.0], [1.0] * 5):
         assert course(traced(factors)).dies is None
+
+
+def mixing(count, by, source=True, first=True):
+    """A chain `c = by * a + 0.4 b` with one b for all, as iterations of a linear solver are.
+
+    source, first: whether that b, and the array where the chain begins, require a gradient.
+    """
+    states = [array(first), *(array() for _ in range(count))]
+    b, loss = array(source), wp.zeros(1, requires_grad=True)
+    with wp.capturing(traces=1000, wants=lambda kernel: False) as capture:
+        with wp.Tape() as tape:
+            for k in range(count):
+                wp.launch(mix, 4, [states[k], by, b], [states[k + 1]])
+            wp.launch(total, 4, [states[-1]], [loss])
+        tape.backward(loss)
+    return trace(capture.tapes[0]), b
+
+
+def test_a_leaf_that_other_launches_reach_keeps_its_gradient_alive():
+    """Along the chain, the gradient shrinks to 2e-12; |d loss / d b| is 0.8 / 0.9."""
+    for by in (0.1, 0.0):
+        t, b = mixing(12, by, first=False)
+        assert np.linalg.norm(b.grad.numpy()) == pytest.approx(0.8 / (1.0 - by), rel=1e-5)
+        assert course(t).dies is None and health(last(t), t).first is None
+
+
+def test_a_leaf_that_nothing_else_reaches_starves_and_is_named():
+    c = course(mixing(12, 0.1)[0])
+    # |d loss / d states[k]| = 2 * 10^(k - 12), as in a chain without b.
+    assert (c.dies.launch, c.dies.array) == (5, "states[5]")
+    assert "the gradient that reaches `states[5]` is 2e-07, 2e-07 of the first" in c.dies.why
+    c = course(mixing(12, 0.1, source=False)[0])
+    assert (c.dies.launch, c.dies.array) == (5, "states[5]")
 
 
 def test_health_marks_operations_and_arrays():

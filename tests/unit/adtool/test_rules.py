@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -64,10 +65,24 @@ def test_names_and_severities_are_those_of_the_contract() -> None:
 @pytest.mark.parametrize("code", sorted(RULES))
 def test_manual_page(code: str) -> None:
     page = RULES[code].page()
-    assert page.startswith(f"{code} {RULES[code].name} ({RULES[code].severity})\n")
+    title = " ".join(page.partition("\n=")[0].split())
+    assert title == f"{code} {RULES[code].name} ({RULES[code].severities})"
     for part in ("What it is", "Why it matters", "Example", "What to do"):
         assert f"\n{part}\n" in page
     assert max(map(len, page.splitlines())) <= 88
+
+
+def test_the_table_of_the_readme_has_the_same_words() -> None:
+    text = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:4]] for line in text.splitlines()
+            if line.startswith("| G0")]  # fmt: skip
+    assert rows == [[r.code, r.name, r.severities] for c, r in sorted(RULES.items())]
+
+
+@pytest.mark.parametrize("code", sorted(RULES))
+def test_rules_of_several_severities_say_when(code: str) -> None:
+    source = Path(inspect.getfile(type(RULES[code]))).read_text(encoding="utf-8")
+    assert bool(RULES[code].otherwise) == ("severity=" in source)
 
 
 @pytest.mark.parametrize("code", sorted(RULES))

@@ -98,6 +98,7 @@ class TestFacts:
         assert found.notes == ("the earlier backward() is at train.py:11:1",)
         assert ("what the tape says" if kind == "saved" else "`x`") in found.message
         assert "moves" not in found.message
+        assert ("x.grad.zero_()" in found.help) == (kind in ("values", "twice", "passed on"))
 
     @pytest.mark.parametrize(("kind", "words"), [("values", "`x`"), ("passed on", "an array")])
     def test_stale_gradients_that_are_used(self, kind: Any, words: str, session: Make) -> None:

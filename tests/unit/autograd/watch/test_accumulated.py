@@ -334,3 +334,64 @@ def test_passes_of_one_place_and_cause_are_one() -> None:
             tape.backward(grads=ones(y))
         assert x.grad.list() == [8, 16, 24]
     assert [(f.kind, f.passes) for f in stale(found)] == [("twice", 3)]
+
+
+SHARED: dict[str, Any] = {
+    "given": lambda v, g: wp.array(v, dtype=float, requires_grad=True, grad=g),
+    "set": lambda v, g: _with_gradient(wp.array(v, dtype=float, requires_grad=True), g),
+}
+
+
+def _with_gradient(x: Any, g: Any) -> Any:
+    x.grad = g
+    return x
+
+
+@pytest.mark.parametrize("step_by", ["host", "kernel"])
+@pytest.mark.parametrize("make", SHARED.values(), ids=list(SHARED))
+@pytest.mark.parametrize("clears", [False, True])
+def test_new_arrays_with_one_gradient(make: Any, clears: bool, step_by: str) -> None:
+    def program() -> None:
+        values, buffer, y = np.array([1, 2, 3], np.float32), zeros(grad=False), zeros()
+        for _ in range(4):
+            x = make(values, buffer)
+            step(x, y)
+            if step_by == "host":
+                values = values - 0.1 * buffer.numpy()
+            else:
+                wp.launch(descend, 3, [x, buffer])
+                values = x.numpy().copy()
+            if clears:
+                buffer.zero_()
+
+    found = facts(program)
+    assert {(f.kind, f.array) for f in found} == (set() if clears else {("values", "x")})
+    assert sum(f.passes for f in found) == (0 if clears else 3)
+
+
+@pytest.mark.parametrize("values", ["equal", "other"])
+@pytest.mark.parametrize("make", SHARED.values(), ids=list(SHARED))
+def test_a_sum_over_new_arrays(make: Any, values: str) -> None:
+    """Samples at one point after the other add up in one memory, which is read in the end."""
+
+    def program() -> None:
+        buffer, y = zeros(grad=False), zeros()
+        for k in range(4):
+            x = make(np.array([1, 2, 3 + (k if values == "other" else 0)], np.float32), buffer)
+            step(x, y)
+            if values == "equal":
+                buffer.numpy()
+        buffer.numpy()
+
+    assert facts(program) == []
+
+
+def test_arrays_that_live_on_may_share_a_gradient() -> None:
+    def program() -> None:
+        buffer, y = zeros(grad=False), zeros()
+        arrays = [SHARED["set"](np.array([k, 2, 3], np.float32), buffer) for k in range(1, 4)]
+        for x in arrays:
+            step(x, y)
+            buffer.numpy()
+
+    assert facts(program) == []
