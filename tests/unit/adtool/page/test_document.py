@@ -94,7 +94,7 @@ def test_a_picture_that_would_be_too_large_is_left_out(monkeypatch: pytest.Monke
     assert Parsed(render_html(page(run()))).tags["ellipse"] >= 4
     monkeypatch.setattr(graphs, "_BOXES", 3)
     parsed = Parsed(render_html(page(run())))
-    assert "not drawn: there are too many boxes for a picture" in parsed.words
+    assert "not drawn: too many boxes" in parsed.words
     assert "data-node" not in parsed.attributes
 
 
