@@ -403,6 +403,8 @@ def test_a_gradient_that_is_zero_is_off_by_all_of_the_derivative(adtool, seed: i
     """Where nothing else contributes to it: the start value of a sum would."""
     text = WRONG.replace("2.0 * x * adj_ret", "0.0").replace("STEPS", "1")
     adtool.script(text)
-    report = json.loads(adtool("check", "--seed", str(seed), "--format", "json", "script.py").stdout)
+    report = json.loads(
+        adtool("check", "--seed", str(seed), "--format", "json", "script.py").stdout
+    )
     (whole,) = report["end_to_end"]
     assert (whole["verdict"], whole["rel_error"]) == ("fail", 1.0)
