@@ -120,7 +120,7 @@ def _rank(mark: Mark) -> int:
 
 def _hidden(findings: Sequence[Finding]) -> set[tuple[str, str]]:
     """Codes of which all findings are suppressed: for each kernel, and "" for any kernel."""
-    open_, found = set(), set()
+    open_, found = set[tuple[str, str]](), set[tuple[str, str]]()
     for f in findings:
         for kernel in ("", f.kernel):
             (found if f.suppressed else open_).add((f.code, kernel))
