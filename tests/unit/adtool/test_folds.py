@@ -118,6 +118,8 @@ def test_equal_calls_of_a_framework_are_a_row_and_wrong_ones_come_first() -> Non
     assert [(r.launch, r.kernel, r.verdict) for r in table.rows] == [
         ("x8", "f", "fail"), ("x3", "g", "pass"),
     ]  # fmt: skip
+    page = launch_table(PageRun("s.py", report(launches=tuple(mixed))))
+    assert [f[1] for f in page["folds"]] == ["x8", "x3"]
     ((every,), _) = tables(report(launches=tuple(mixed)), verbose=True)
     assert [r.launch for r in every.rows] == [str(i) for i in range(11)]
 

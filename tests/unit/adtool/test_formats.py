@@ -58,7 +58,7 @@ def test_a_file_that_two_names_lead_to(tmp_path: Path, monkeypatch: pytest.Monke
         assert len(outputs_of(["json=reports/a", f"sarif={other}"], "text")[0]) == 2
     with pytest.raises(ToolError, match="two reports go to `link/a`"):
         outputs_of(["json=link/a"], "text", others=["reports/a"])  # a plot, or a baseline
-    with pytest.raises(ToolError, match="there is no folder `nowhere`"):
+    with pytest.raises(ToolError, match="the folder `nowhere` does not exist"):
         outputs_of(["json=reports/a", "sarif=nowhere/a"], "text")
 
 
