@@ -71,6 +71,7 @@ def build_report(
         notes=(*session.notes, *_notes(session), *notes_of(session, findings)),
         durations=session.durations,
         taylor=taylor_of(session.tapes),
+        recorded=session.recorded,
     )
 
 

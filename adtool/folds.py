@@ -14,6 +14,7 @@ from adtool.report import Launch, Pair
 from engine.classes import dataclass
 
 BAD = ("fail", "nan")
+TIE = 0.01  # excesses that differ by a smaller part are equal, as within a launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,12 @@ class Item:
         if worst is None or not worst.allowed:
             return math.inf if math.isnan(shown.error) else shown.error
         return math.inf if math.isnan(shown.error) else shown.error / worst.allowed
+
+    @property
+    def size(self) -> float:
+        """The error that is shown; infinite where it is not finite, -1 where it is not known."""
+        error = None if self.pair is None else measures(self.pair).error
+        return -1.0 if error is None else math.inf if math.isnan(error) else error
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +105,13 @@ class Fold:
 
     @property
     def worst(self) -> Item:
-        """The one that is furthest over what is allowed; the first of several."""
-        return max(self.items, key=lambda i: i.excess)
+        """The one that is furthest over what is allowed; of equal ones, the largest error."""
+        excess = [i.excess for i in self.items]
+        most = max(excess)
+        least = most if math.isinf(most) else most - TIE * abs(most)
+        # A wrong factor makes all launches wrong by the same part: the largest tells most.
+        equal = (i for i, x in zip(self.items, excess, strict=True) if x >= least)
+        return max(equal, key=lambda i: i.size)
 
     @property
     def pairs(self) -> list[Pair]:

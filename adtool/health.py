@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from adtool.coverage import partly
 from adtool.gradients import ends_at, together
 from adtool.last import Last
 from adtool.places import shortened
 from adtool.report import Finding
-from engine.autograd import Mark, TapeListing, TapeTrace
+from engine.autograd import Mark, TapeListing, TapeTrace, norm_text
 from engine.classes import dataclass
 
+# The level of each verdict, what the picture says, and the rule that reports it.
 _VERDICTS = {
-    "fail": ("error", "wrong gradient"),
-    "nan": ("nonfinite", "gradient not finite"),
-    "inconclusive": ("warning", "inconclusive"),
-    "nondeterministic": ("warning", "nondeterministic"),
-    "rounding": ("warning", "rounding"),
+    "fail": ("error", "wrong gradient", "G001"),
+    "nan": ("nonfinite", "gradient not finite", "G002"),
+    "inconclusive": ("warning", "inconclusive", "G006"),
+    "nondeterministic": ("warning", "nondeterministic", "G007"),
+    "rounding": ("warning", "rounding", "G011"),
 }
-_RANK = {"error": 0, "nonfinite": 1, "warning": 2, "unreached": 3, "gradient": 4}
+_LEVELS = ("error", "nonfinite", "warning")
+# From the worst on: what is suppressed comes after all that counts.
+_RANK = {
+    (level, suppressed): rank for rank, (level, suppressed) in enumerate(
+        [*((x, False) for x in _LEVELS), *((x, True) for x in _LEVELS),
+         ("unreached", False), ("gradient", False)]
+    )
+}  # fmt: skip
+_SUPPRESSED = " (suppressed)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +39,7 @@ class Health:
     first: the index of the operation where it goes wrong first, None where nothing does;
     why: what is wrong there. array: the position of the array that this is about, where a finding
     names one and no operation. homeless: findings that nothing in the picture stands for.
+    unchecked: what is to be said of launches that were not checked, empty where all were.
     """
 
     operations: dict[int, Mark]
@@ -37,11 +48,27 @@ class Health:
     why: str = ""
     array: int | None = None
     homeless: tuple[Finding, ...] = ()
+    unchecked: str = ""
 
     @property
     def place(self) -> tuple[int | None, int | None]:
         """Where it goes wrong first: an operation, or an array that a finding names."""
         return (self.first, None) if self.array is None else (None, self.array)
+
+    @property
+    def mark(self) -> Mark | None:
+        """What is wrong there; None where nothing is, or a gradient only ends."""
+        if self.first is None:
+            return None
+        if self.array is not None:
+            return self.arrays[self.array]
+        found = self.operations.get(self.first)
+        return found if found is not None and found.level in _LEVELS else None
+
+    @property
+    def wrong(self) -> bool:
+        """Whether something is wrong that the user has not suppressed."""
+        return self.first is not None and not (self.mark is not None and self.mark.suppressed)
 
 
 def health(last: Last, trace: TapeTrace) -> Health:
@@ -51,11 +78,13 @@ def health(last: Last, trace: TapeTrace) -> Health:
 
     def put(index: int, mark: Mark) -> None:
         known = operations.get(index)
-        if known is None or _RANK[mark.level] < _RANK[known.level]:
+        if known is None or _rank(mark) < _rank(known):
             operations[index] = mark
 
     by_launch = {x.launch: x.index for x in listing.operations if x.launch >= 0}
-    arrays = _arrays(trace)
+    hidden = _hidden(last.findings)
+    lost = _lost("gradient not finite", ("G002", "") in hidden)
+    arrays = _arrays(trace, lost)
     named: dict[int, Mark] = {}
     homeless = []
     for f in last.findings:
@@ -68,24 +97,47 @@ def health(last: Last, trace: TapeTrace) -> Health:
             put(index, mark)
         elif about and f.tape >= 0:
             for a in about:
-                if a not in named or _RANK[mark.level] < _RANK[named[a].level]:
+                if a not in named or _rank(mark) < _rank(named[a]):
                     named[a] = mark
         else:
             homeless.append(f)
     for v in last.verdicts:
         if v.tape == trace.tape and v.verdict in _VERDICTS and v.launch in by_launch:
-            level, text = _VERDICTS[v.verdict]
-            put(by_launch[v.launch], Mark(level, text))  # type: ignore[arg-type]
-    nonfinite = _gradients(trace, put)
+            level, text, code = _VERDICTS[v.verdict]
+            suppressed = (code, v.kernel) in hidden
+            text += _SUPPRESSED * suppressed
+            mark = Mark(level, text, suppressed=suppressed)  # type: ignore[arg-type]
+            put(by_launch[v.launch], mark)
+    nonfinite = _gradients(trace, put, lost)
     first, why, array = _first(trace, operations, named, nonfinite)
-    return Health(operations, arrays | named, first, why, array, tuple(homeless))
+    unchecked = partly(last.report, trace.tape)
+    return Health(operations, arrays | named, first, why, array, tuple(homeless), unchecked)
+
+
+def _rank(mark: Mark) -> int:
+    return _RANK[mark.level, mark.suppressed]
+
+
+def _hidden(findings: Sequence[Finding]) -> set[tuple[str, str]]:
+    """Codes of which all findings are suppressed: for each kernel, and "" for any kernel."""
+    open_, found = set[tuple[str, str]](), set[tuple[str, str]]()
+    for f in findings:
+        for kernel in ("", f.kernel):
+            (found if f.suppressed else open_).add((f.code, kernel))
+    return found - open_
+
+
+def _lost(text: str, suppressed: bool) -> Mark:
+    """The mark of a gradient that is not finite."""
+    return Mark("nonfinite", text + _SUPPRESSED * suppressed, suppressed=suppressed)
 
 
 def _mark(f: Finding) -> Mark:
     level = "error" if f.severity == "error" else "warning"
     if f.code == "G002":
         level = "nonfinite"
-    return Mark(level, f"{f.code} {f.name}", None, shortened(f.message))  # type: ignore[arg-type]
+    text = f"{f.code} {f.name}" + _SUPPRESSED * f.suppressed
+    return Mark(level, text, None, shortened(f.message), f.suppressed)  # type: ignore[arg-type]
 
 
 def _called(listing: TapeListing, names: tuple[str, ...]) -> list[int]:
@@ -110,8 +162,11 @@ def _at(listing: TapeListing, f: Finding) -> int | None:
     return None
 
 
-def _gradients(trace: TapeTrace, put: Callable[[int, Mark], None]) -> int | None:
-    """Marks operations by their gradients. Returns the first that gave one that is not finite."""
+def _gradients(trace: TapeTrace, put: Callable[[int, Mark], None], lost: Mark) -> int | None:
+    """Marks operations by their gradients. Returns the first that gave one that is not finite.
+
+    lost: the mark of those.
+    """
     first = None
     for position in reversed(range(len(trace.operations))):
         x, flow = trace.listing.operations[position], trace.operations[position].flow
@@ -120,19 +175,19 @@ def _gradients(trace: TapeTrace, put: Callable[[int, Mark], None]) -> int | None
         came, gave = together(flow.incoming), together(flow.added)
         seen = [n for n in (came, gave) if n is not None]
         if any(not math.isfinite(n) for n in seen):
-            text = "gradient not finite"
+            mark = lost
             if first is None:
-                first, text = x.index, "first gradient that is not finite"
-            put(x.index, Mark("nonfinite", text))
+                first, mark = x.index, _lost("first gradient that is not finite", lost.suppressed)
+            put(x.index, mark)
         elif came:
-            put(x.index, Mark("gradient", f"|grad| {came:.3g}", came))
+            put(x.index, Mark("gradient", f"|grad| {norm_text(came)}", came))
         elif trace.listing.kernels[x.kernel].kind in ("launch", "copy"):
             put(x.index, Mark("unreached", "no gradient reached it"))
     return first
 
 
-def _arrays(trace: TapeTrace) -> dict[int, Mark]:
-    """Arrays by the largest gradient that was seen there."""
+def _arrays(trace: TapeTrace, lost: Mark) -> dict[int, Mark]:
+    """Arrays by the largest gradient that was seen there. lost: the mark of one not finite."""
     seen: dict[int, list[float]] = {}
     for x, traced in zip(trace.listing.operations, trace.operations, strict=True):
         if traced.flow is None:
@@ -145,11 +200,11 @@ def _arrays(trace: TapeTrace) -> dict[int, Mark]:
         if not norms:
             continue
         if any(not math.isfinite(n) for n in norms):
-            out[a] = Mark("nonfinite", "gradient not finite")
+            out[a] = lost
         elif max(norms) == 0.0:
             out[a] = Mark("unreached", "no gradient reached it")
         else:
-            out[a] = Mark("gradient", f"|grad| {max(norms):.3g}", max(norms))
+            out[a] = Mark("gradient", f"|grad| {norm_text(max(norms))}", max(norms))
     return out
 
 
@@ -160,15 +215,16 @@ def _first(
 
     arrays: those that findings name. The operation, what is wrong, and of what array if of one.
     """
-    for level in ("error", "nonfinite", "warning"):
-        found = [i for i, m in sorted(operations.items()) if m.level == level]
+    for level, suppressed in ((x, s) for s in (False, True) for x in _LEVELS):
+        kind = (level, suppressed)
+        found = [i for i, m in sorted(operations.items()) if (m.level, m.suppressed) == kind]
         if found:
             index = nonfinite if level == "nonfinite" and nonfinite in found else found[0]
             assert index is not None
             return index, operations[index].text, None
         for x in trace.listing.operations:
             for a in x.arrays:
-                if a in arrays and arrays[a].level == level:
+                if a in arrays and (arrays[a].level, arrays[a].suppressed) == kind:
                     return x.index, arrays[a].text, a
     end = ends_at(trace)
     if end is None:

@@ -42,6 +42,7 @@ class LaunchVerdict:
     tape: int
     launch: int
     verdict: str
+    kernel: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def _verdicts(report: Report | None) -> tuple[LaunchVerdict, ...]:
         found = {p.verdict for p in x.pairs}
         verdict = next((v for v in _WORST if v in found), "")
         if verdict:
-            out.append(LaunchVerdict(x.tape, x.index, verdict))
+            out.append(LaunchVerdict(x.tape, x.index, verdict, x.kernel))
     return tuple(out)
 
 

@@ -193,13 +193,17 @@ def graph(
             focus=health.first,
             first=health.place,
         )
+    # What the picture cannot say by colours: that nobody looked.
+    unseen = [words for words in (last.unchecked, health.unchecked) if words]
     if last.unchecked:
         lines.append(f"{last.unchecked}: colours only show the norms of the "
                      "backward pass; run `adtool check SCRIPT` to find failures")  # fmt: skip
+    if health.unchecked:
+        lines.append(f"{health.unchecked}: run `adtool check SCRIPT` to check all")
     if failing and health.first is None:
         what = (
             "no failure has a place in the picture" if health.homeless
-            else "no failure is known" if last.unchecked
+            else "no failure is known" if unseen
             else "no check failed"
         )  # fmt: skip
         lines.append(f"{what}: the whole tape is drawn")
@@ -209,15 +213,16 @@ def graph(
         assert health.first is not None
         options = replace(options, only=path_of(trace.listing, health.first))
     found = picture(trace.listing, options)
-    if last.unchecked and not no_health:
-        found = replace(found, notes=(*found.notes, last.unchecked))
+    if not no_health:
+        found = replace(found, notes=(*found.notes, *unseen))
     data = drawn(found, kind)
     if health.first is not None:
         of = "" if health.array is None else f"array {_array(trace, health.array)}, first used by "
         lines.append(f"first failure: {of}{_operation(trace, health.first)}: {health.why}")
     for f in health.homeless:
         place = f" ({short(f.file)}:{f.line})" if f.file else ""
-        lines.append(f"not in the picture: {f.code} {f.name}{place}")
+        suppressed = " (suppressed)" if f.suppressed else ""
+        lines.append(f"not in the picture: {f.code} {f.name}{suppressed}{place}")
     if out is None:
         if failing:  # standard output is the picture
             say(*lines, file=sys.stderr)
@@ -228,7 +233,7 @@ def graph(
     operations = trace.listing.records
     say(f"tape {trace.tape} of {many} ({last.script}): {_count(operations, 'operation')}, "
           f"{_count(len(trace.listing.arrays), 'array')}")  # fmt: skip
-    for line in (*dict.fromkeys(n for n in found.notes if n != last.unchecked), *lines):
+    for line in (*dict.fromkeys(n for n in found.notes if n not in unseen), *lines):
         say(f"  {line}")
     say(f"drawn to {out}")
 
@@ -291,16 +296,17 @@ def _chosen(last: Last, number: int | None) -> tuple[TapeTrace, Health]:
             raise ToolError(f"no tape {number} to draw", there + kept)
         return found, health(last, found)
     each = [(t, health(last, t)) for t in tapes]
-    for level in ("error", "nonfinite", "warning"):
-        for t, h in each:
-            if h.first is not None:
-                marks = h.operations if h.array is None else h.arrays
-                if marks[h.first if h.array is None else h.array].level == level:
+    for suppressed in (False, True):
+        for level in ("error", "nonfinite", "warning"):
+            for t, h in each:
+                if h.mark is not None and (h.mark.level, h.mark.suppressed) == (level, suppressed):
                     return t, h
-        for t, h in each:
             severity = "warning" if level == "warning" else "error"
-            if any(f.tape == t.tape and f.severity == severity for f in h.homeless):
-                return t, h
+            kind = (severity, suppressed)
+            for t, h in each:
+                homeless = (f for f in h.homeless if f.tape == t.tape)
+                if any((f.severity, f.suppressed) == kind for f in homeless):
+                    return t, h
     return next(((t, h) for t, h in each if h.first is not None), each[0])
 
 

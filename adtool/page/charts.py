@@ -90,7 +90,11 @@ class _Plot:
             value = math.log10(value)
             if self._off(value):
                 return _TOP + 5 if value > self.high else _HEIGHT - _BOTTOM - 5
-        share = (value - self.low) / (self.high - self.low)
+        return self._height(value)
+
+    def _height(self, at: float) -> float:
+        """Where a place of the axis is: a value, or its logarithm."""
+        share = (at - self.low) / (self.high - self.low)
         return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
 
     def _off(self, log: float) -> bool:
@@ -98,7 +102,8 @@ class _Plot:
 
     def axes(self, root: ElementTree.Element, x_label: str, y_label: str) -> None:
         for value, text in self._ticks():
-            y = f"{self.y(value):.1f}"
+            # Also beside all points: only of those it is told that they are off the scale.
+            y = f"{self._height(math.log10(value) if self.log else value):.1f}"
             ElementTree.SubElement(
                 root, "line", {"x1": str(self.left), "x2": str(_WIDTH - _RIGHT), "y1": y, "y2": y,
                                "class": "grid"},

@@ -50,12 +50,14 @@ def _folds(run: PageRun) -> list[list[Any]]:
     """What is shown of the rows at first: the number of the worst row of each fold.
 
     And how many launches it stands for, what of these was checked, and along how many directions.
-    Empty where each row is one of its own, or there are few.
+    Empty where each row is one of its own, or there are few, of which none is a call of a function
+    of another framework.
     """
     items = items_of(run.report.launches)
     numbers = {id(i): n for n, i in enumerate(items)}
     found = folds(items)
-    if len(items) <= SHORT or not any(f.share for f in found):
+    few = len(items) <= SHORT and not any(x.framework for x in run.report.launches)
+    if few or not any(f.share for f in found):
         return []
     return [
         [numbers[id(f.worst)], f.share, sum(p.checked for p in f.pairs),

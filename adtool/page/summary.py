@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from adtool import verdicts
-from adtool.counts import counted, plural
+from adtool.counts import counted, more, plural
+from adtool.coverage import coverage
 from adtool.page.data import PageRun
 from adtool.report import at_gate
 from engine.classes import dataclass
@@ -66,11 +67,16 @@ def summary(run: PageRun) -> Summary:
         at = (f for f in open_ if at_gate(f.severity, r.gate))
         codes = dict.fromkeys(f"{f.code} {f.name}" for f in at)
         why = f"At the gate ({levels[r.gate]}{accuracy}): " + ", ".join(codes) + "."
+    every = coverage(r)
+    if every.words:
+        why += f"{'' if why.endswith('.') else '.'} {every.words.capitalize()}."
     counts = [*_findings(open_)]
     if hidden:
         counts.append(Count("suppressed", f"{hidden:,}"))
     counts += [
-        Count("tapes", f"{r.tapes:,}"), Count("launches", f"{len(r.launches):,}"),
+        Count("tapes", f"{r.tapes:,}"),
+        Count("launches", f"{len(r.launches):,}" if every.whole else
+              f"{every.checked:,} of {every.recorded:,}"),
         Count("pairs checked", f"{r.decided:,}"), Count("seconds", f"{r.seconds:.1f}"),
     ]  # fmt: skip
     tally: Counter[str] = Counter(p.verdict for x in r.launches for p in x.pairs)
@@ -90,6 +96,7 @@ def _findings(found: Sequence[object]) -> tuple[Count, ...]:
 def left_out(run: PageRun) -> tuple[Left, ...]:
     """What was not checked, with reasons: of the page, of tapes, of launches and pairs."""
     out = [Left(m.what, m.why + (f"; {m.way}" if m.way else ""), "") for m in run.missing]
+    out += _unselected(run)
     groups: dict[tuple[str, str], list[str]] = {}
     for e in run.report.end_to_end:
         if e.verdict in ("skipped", "inconclusive"):
@@ -105,13 +112,27 @@ def left_out(run: PageRun) -> tuple[Left, ...]:
                     f"{at}: {p.input} \u2192 {p.output}"
                 )
     for (what, why), where in groups.items():
-        more = f" and {len(where) - 3:,} more" if len(where) > 3 else ""
+        rest = f" and {len(where) - 3:,} more" if len(where) > 3 else ""
         out.append(Left(counted(len(where), what, _PLURAL[what]), why or "nothing was compared",
-                        "; ".join(where[:3]) + more))  # fmt: skip
+                        "; ".join(where[:3]) + rest))  # fmt: skip
     if not run.report.end_to_end and run.report.error is None:
         out.append(Left("tapes as wholes", "no tape was checked as a whole", ""))
     out += [Left("note", n, "") for n in run.report.notes]
     return tuple(out)
+
+
+def _unselected(run: PageRun) -> list[Left]:
+    """The launches that the check did not come to, by tape."""
+    every = coverage(run.report)
+    if every.whole:
+        return []
+    why = "options of the check selected other launches"
+    if run.report.error is not None:
+        why = "the check ended before"
+    left = [(tape, count - checked) for tape, checked, count in every.tapes if count > checked]
+    where = "; ".join(f"tape {tape}: {counted(n, 'launch')}" for tape, n in left[:3])
+    rest = f" and {more(len(left) - 3, 'tape')}" if len(left) > 3 else ""
+    return [Left(counted(every.recorded - every.checked, "launch"), why, where + rest)]
 
 
 _PLURAL = {"tape as a whole": "tapes as wholes", "launch": "launches", "pair": "pairs"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -64,7 +65,9 @@ def tape_parts(run: PageRun) -> tuple[TapePart, ...]:
         return ()
     last = seen(run.script, run.traces, run.report)
     found = [(t, health(last, t)) for t in run.traces.tapes if t.operations]
-    order = sorted(range(len(found)), key=lambda k: (found[k][1].first is None, k))[:TAPES]
+    order = sorted(
+        range(len(found)), key=lambda k: (not found[k][1].wrong, found[k][1].first is None, k)
+    )[:TAPES]
     return tuple(_part(*found[k]) for k in sorted(order))
 
 
@@ -74,6 +77,8 @@ def _part(trace: TapeTrace, known: Health) -> TapePart:
         operations=known.operations, arrays=known.arrays, focus=known.first, first=known.place
     )
     picture = graph(x, options)
+    if known.unchecked:
+        picture = replace(picture, notes=(*picture.notes, known.unchecked))
     text, width, height, said = _drawn(picture)
     along = course(trace)
     norms, legend = _norms(along)
@@ -81,7 +86,7 @@ def _part(trace: TapeTrace, known: Health) -> TapePart:
     if known.first is not None:
         title += f"; {known.why}"
     return TapePart(
-        trace.tape, title, known.first is not None, text, width, height, (*picture.notes, *said),
+        trace.tape, title, known.wrong, text, width, height, (*picture.notes, *said),
         norms, legend, _turns(along), _bytes(trace), _memory(trace), _data(trace, along, picture),
     )  # fmt: skip
 

@@ -141,9 +141,9 @@ def _launches(report: Report) -> Iterator[str]:
         yield f"- {escaped(left)}"
     if few := sampled(report):
         yield f"- {escaped(few)}"
-    for mark in legend(shown):
-        yield f"- {escaped(mark)}"
-    if report.end_to_end or few or legend(shown):
+    if marks := legend(shown):
+        yield f"- {escaped(marks)}"
+    if report.end_to_end or few or marks:
         yield ""
 
 

@@ -71,17 +71,22 @@ def tables(report: Report, verbose: bool = False) -> tuple[list[TableData], int]
     return [t for t in found if t in shown], len(found) - TABLES
 
 
-def legend(shown: Sequence[TableData]) -> list[str]:
-    """What the marks in some tables mean, a line for each that is there."""
+def legend(shown: Sequence[TableData]) -> str:
+    """What the marks in some tables mean, in one line; empty where there are none.
+
+    No part of it looks like a finding (`error: ...`), which searches of logs look for.
+    """
     rows = [row for t in shown for row in t.rows]
     out = []
     if any(t.folded for t in shown):
-        out.append("launch: x40 is 40 launches, 3/40 is 3 of 40; the worst of them is shown")
+        out.append("x40 stands for 40 rows, of which the worst is shown")
+    if any("/" in row.launch for row in rows):
+        out.append("3/40 for 3 rows of 40")
     if any("d" in row.checked for row in rows):
-        out.append("checked: Jacobian entries and random directions (d) over the whole array")
+        out.append("80+3d means 80 Jacobian entries and 3 random directions over the whole array")
     if any(row.error.endswith("d") for row in rows):
-        out.append("error: of the worst entry, or of the worst direction (d)")
-    return out
+        out.append("an error with d is that of a direction")
+    return f"columns: {'; '.join(out)}" if out else ""
 
 
 def wholes(report: Report) -> list[str]:
@@ -139,7 +144,9 @@ def _table(tapes: list[int], launches: list[Launch], verbose: bool) -> TableData
     many = len(tapes) > 1
     title = _title(tapes, len(launches), launches[0].framework)
     failing = any(i.verdict in BAD for i in items)
-    if verbose or (not many and len(items) <= SHORT):
+    # Calls have no numbers that the program knows: equal ones are one row, wrong ones come first.
+    calls = bool(launches[0].framework)
+    if verbose or (not many and not calls and len(items) <= SHORT):
         return TableData(title, tuple(_row(Fold((i,), 1), many) for i in items), failing)
     found = folds(items)
     folded = any(f.share for f in found)

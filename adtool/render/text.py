@@ -162,10 +162,8 @@ def _print_tables(report: Report, console: Console, verbose: bool) -> None:
         _wrapped(console, few)
     if report.end_to_end or few:
         console.print()
-    marks = legend(shown)
-    for words in marks:
-        _wrapped(console, words, styles.DIM)
-    if marks:
+    if marks := legend(shown):
+        _wrapped(console, marks, styles.DIM)
         console.print()
     print_taylor(report.taylor, console)
 

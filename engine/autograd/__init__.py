@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         GraphOptions,
         Mark,
         OperationNode,
+        norm_text,
     )
     from engine.tape.memory import MemoryUse
     from engine.tape.pass_notes import Given, PassNotes
@@ -131,7 +132,8 @@ _MODULES = {
     "engine.tape.graph.colours": "Colours",
     "engine.tape.graph.dot": "dot",
     "engine.tape.graph.listing": "ListedArray ListedKernel ListedOperation ListedScope TapeListing",
-    "engine.tape.graph.model": "ArrayNode Cluster Edge Graph GraphOptions Mark OperationNode",
+    "engine.tape.graph.model": "ArrayNode Cluster Edge Graph GraphOptions Mark OperationNode "
+    "norm_text",
     "engine.tape.memory": "MemoryUse",
     "engine.tape.pass_notes": "Given PassNotes",
     "engine.tape.passes": "PassLog noting",
@@ -160,7 +162,7 @@ __all__ = [
     "ListedArray", "ListedKernel", "ListedOperation", "ListedScope", "Mark",
     "MemoryUse", "OperationNode", "OperationTrace",
     "TapeListing", "TapeTrace",
-    "array_label", "dot", "graph", "trace", "used_as",
+    "array_label", "dot", "graph", "norm_text", "trace", "used_as",
     # plots
     "error_plot", "jacobian_plot", "plot_kernel_jacobians",
     # checks of the checks

@@ -396,3 +396,15 @@ def test_a_graph_that_a_tape_does_not_record(adtool: Any) -> None:
     assert (done.returncode, found["code"], report["error"]) == (1, "G004", None)
     assert "through kernel `square`, which a captured graph runs here" in found["message"]
     assert found["line"] == len(head.splitlines()) + 5
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7])
+def test_a_gradient_that_is_zero_is_off_by_all_of_the_derivative(adtool, seed: int) -> None:
+    """Where nothing else contributes to it: the start value of a sum would."""
+    text = WRONG.replace("2.0 * x * adj_ret", "0.0").replace("STEPS", "1")
+    adtool.script(text)
+    report = json.loads(
+        adtool("check", "--seed", str(seed), "--format", "json", "script.py").stdout
+    )
+    (whole,) = report["end_to_end"]
+    assert (whole["verdict"], whole["rel_error"]) == ("fail", 1.0)

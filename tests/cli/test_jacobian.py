@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from tests.sweeps import reduced
@@ -225,3 +226,43 @@ def test_the_old_name_of_the_picture(adtool) -> None:
     adtool.script(KERNELS)
     done = adtool("jacobian", "--kernel", "scale", "--plot", "old.svg", "script.py")
     assert done.returncode == 0 and (adtool.folder / "old.svg").read_bytes().startswith(b"<?xml")
+
+
+SIGNS = """
+import numpy as np
+import engine as wp
+
+@wp.func
+def square(v: float):
+    return v * v
+
+@wp.func_grad(square)
+def adj_square(v: float, adj_ret: float):
+    wp.adjoint[v] -= 2.0 * v * adj_ret
+
+@wp.kernel
+def power(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = square(x[i])
+
+x = wp.array(VALUES, dtype=float, requires_grad=True)
+y = wp.zeros(len(VALUES), dtype=float, requires_grad=True)
+with wp.Tape() as tape:
+    wp.launch(power, dim=len(VALUES), inputs=[x], outputs=[y])
+"""
+
+
+def test_errors_of_one_relative_size_are_shown_by_the_largest(adtool) -> None:
+    """The worst entry is the one with the largest error, by hand 4 max |x|.
+
+    `adtool jacobian` tells the largest of all that was compared, as the report does.
+    """
+    for values in ([0.05, 0.3, 2.0, 0.7], [1.9, 0.2, 0.31], [0.4, 0.1, 0.2, 1.5]):
+        adtool.script(SIGNS.replace("VALUES", str(values)))
+        report = json.loads(adtool("check", "--format", "json", "script.py").stdout)
+        (pair,) = report["launches"][0]["pairs"]
+        worst = pair["worst"]
+        assert worst["col"] == int(np.argmax(values))
+        assert abs(worst["ad"] - worst["oracle"]) == pytest.approx(4.0 * max(values), rel=1e-5)
+        told = adtool("jacobian", "--kernel", "power", "--error", "relative", "script.py").stdout
+        assert f"{pair['max_abs_error']:.3g}" in told

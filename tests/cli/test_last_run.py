@@ -121,3 +121,127 @@ def test_a_run_that_was_not_checked_is_not_called_healthy(run: Run) -> None:
         assert "no failure is known: the whole tape is drawn" in text
         assert "no check failed" not in text
         assert "no gradient was checked" in Path("view.dot").read_text()
+
+
+TAPES = """
+for _ in range(3):
+    with wp.Tape() as tape:
+        wp.launch({kernel}, 4, [x], [y])
+        wp.launch(right, 4, [y], [z])
+    tape.backward(grads={{z: wp.ones(4)}})
+"""
+
+# Options of a check, the tape that is drawn, and what every view of it says of launches.
+PARTLY = {
+    ("--launch 1:1 --no-end-to-end", 1): (
+        "1 of 2 launches of this tape was checked (1 of 6 launches of all tapes)",
+        "1 of 6 launches", "1 of 3 tapes", "5 launches",
+    ),
+    ("--launch 1:1 --no-end-to-end", 0): (
+        "0 of 2 launches of this tape were checked (1 of 6 launches of all tapes)",
+        "1 of 6 launches", "1 of 3 tapes", "5 launches",
+    ),
+    ("--tape 2 --exit-zero", 0): (
+        "0 of 2 launches of this tape were checked (2 of 6 launches of all tapes)",
+        "2 of 6 launches", "1 of 3 tapes", "4 launches",
+    ),
+    ("--skip-kernel wrong --gate error", 0): (
+        "1 of 2 launches of this tape was checked (3 of 6 launches of all tapes)",
+        "3 of 6 launches", "3 tapes", "3 launches",
+    ),
+    ("--exit-zero", 0): ("", "6 launches", "3 tapes", ""),
+}  # fmt: skip
+
+
+def three_tapes() -> None:
+    """Writes `tapes.py`: three tapes of a wrong launch and a right one."""
+    text = SCRIPT.format(kernel="wrong", factor="3.0").split("with wp")[0]
+    right = "@wp.kernel\ndef right(x: wp.array(dtype=float), y: wp.array(dtype=float)):\n"
+    right += "    i = wp.tid()\n    y[i] = 2.0 * x[i]\n"
+    more = right + "z = wp.zeros(4, requires_grad=True)\n" + TAPES.format(kernel="wrong")
+    Path("tapes.py").write_text(text + more)
+
+
+def test_every_view_says_how_many_launches_were_checked(run: Run) -> None:
+    three_tapes()
+    for (options, tape), (here, launches, tapes, left) in PARTLY.items():
+        code, text = run("check", *options.split(), "tapes.py")
+        assert code == 0, text
+        assert f"{tapes}, {launches}, " in text, options
+        view = ("graph", "--tape", str(tape), "--out", "view.dot")
+        drawn, picture = run(*view)[1], Path("view.dot").read_text()
+        failing = run(*view, "--failing")[1]
+        run("report", "--html", "view.html")
+        page = Path("view.html").read_text()
+        if not here:
+            for words in (drawn, picture, failing, page):
+                assert "launches of this tape" not in words and " of 6 " not in words
+            continue
+        assert here in picture and here in page
+        assert f"{here}: run `adtool check SCRIPT` to check all" in drawn
+        assert f"{here}: run" in failing and "no check failed" not in failing
+        assert f". {launches} w" in page  # in the summary
+        assert f'<th scope="row">{left}</th><td>options of the check selected' in page
+
+
+def test_a_part_of_a_single_tape(run: Run) -> None:
+    text = Path("wrong.py").read_text()
+    again = text.replace("tape.backward", "    wp.launch(wrong, 4, [x], [y])\ntape.backward")
+    Path("two.py").write_text(again)
+    assert run("check", "--launch", "0:0", "--no-end-to-end", "--exit-zero", "two.py")[0] == 0
+    _, drawn = run("graph", "--out", "view.dot")
+    assert "1 of 2 launches was checked" in drawn and "of all tapes" not in drawn
+
+
+# What suppresses the finding of `wrong.py`: options, and what the script has changed to.
+SUPPRESSED = {
+    "--select G002": ("", ""),
+    "--ignore G001,G010": ("", ""),
+    "": ("def adj_double(x: float, adj_ret: float):", "  # adtool: ignore[G001]"),
+}
+
+
+@pytest.mark.parametrize("options", SUPPRESSED)
+def test_every_view_says_what_is_suppressed(run: Run, options: str) -> None:
+    """Also of launches that share a finding with an earlier one."""
+    three_tapes()
+    line, comment = SUPPRESSED[options]
+    file = Path("tapes.py")
+    file.write_text(file.read_text().replace(line, line + comment) if line else file.read_text())
+    code, text = run("check", *options.split(), "tapes.py")
+    assert code == 0 and "passed (1 suppressed)" in text, text
+    for tape in (None, 0, 2):
+        which = () if tape is None else ("--tape", str(tape))
+        drawn = run("graph", *which, "--failing", "--out", "view.dot")[1]
+        (first,) = (x for x in drawn.splitlines() if "first failure" in x)
+        assert f"launch {tape or 0}:0 of kernel `wrong`" in first
+        assert first.endswith(" (suppressed)")
+        picture = Path("view.dot").read_text()
+        assert "red: an error was found here (suppressed)" in picture
+        assert ("G001 wrong-gradient (suppressed)<" in picture) == (not tape)
+        assert ("wrong gradient (suppressed)<" in picture) == bool(tape)
+    run("report", "--html", "view.html")
+    page = Path("view.html").read_text()
+    assert ">Passed<" in page
+    assert "red: an error was found here (suppressed)<" in page
+    assert "red: an error was found here<" not in page and "tape 0 (!)" not in page
+
+
+def test_what_is_not_suppressed_is_shown_first(run: Run) -> None:
+    """Of a tape with both, the picture leads to what counts, and its legend tells of both."""
+    three_tapes()
+    file = Path("tapes.py")
+    made = SCRIPT.split("@wp.kernel")[0].replace("import engine as wp", "")
+    made = made.replace("double", "triple").format(factor="9.0")
+    text = file.read_text().replace("y[i] = 2.0 * x[i]", "y[i] = triple(x[i])")
+    text = text.replace("@wp.kernel\ndef right", f"{made}@wp.kernel\ndef right")
+    line = "def adj_double(x: float, adj_ret: float):"
+    file.write_text(text.replace(line, f"{line}  # adtool: ignore[G001]"))
+    code, told = run("check", "tapes.py")
+    assert code == 1 and "1 suppressed" in told, told
+    _, drawn = run("graph", "--out", "view.dot")
+    assert "first failure: launch 0:1 of kernel `right`: G001" in drawn
+    assert "suppressed" not in drawn
+    picture = Path("view.dot").read_text()
+    assert "red: an error was found here (or a suppressed one, where the box says so)" in picture
+    assert "G001 wrong-gradient (suppressed)<" in picture and "G001 wrong-gradient<" in picture

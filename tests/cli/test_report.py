@@ -71,7 +71,7 @@ def test_a_report_in_json_and_the_last_run_are_shown(adtool: Tool) -> None:
     text = (adtool.folder / "last.html").read_text()
     assert "G001" in text
     assert "g-node" in text
-    assert "file keeps none" in text
+    assert "file of the last run has none" in text
 
 
 def test_a_script_that_raises_still_has_a_page(adtool: Tool) -> None:

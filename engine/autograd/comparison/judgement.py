@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.autograd.comparison.tolerance import relative_to
 from engine.autograd.results import Entry, PairResult, Verdict
 from engine.classes import dataclass
+
+Array = NDArray[Any]
 
 ORDER: tuple[Verdict, ...] = (
     "nan", "fail", "nondeterministic", "inconclusive", "rounding", "kink", "pass", "skipped",
 )  # fmt: skip
 # A difference is a wrong gradient only if it is this many times the reference's own error.
 TRUST = 8.0
+
+# Excesses that differ by a smaller part are equal: then the larger error is the worse one. A wrong
+# factor makes all entries wrong by the same part, and only rounding chooses among them.
+TIE = 0.01
 
 NOT_FINITE = "the adjoint is not finite"
 KINK_REASON = "one-sided slopes differ and the adjoint lies between them"
@@ -45,6 +53,17 @@ def judge(difference: float, allowed: float, error: float, finite: bool = True) 
     if difference <= TRUST * error:
         return Judgement("inconclusive", f"the reference itself is uncertain by {error:.1e}")
     return FAIL
+
+
+def worst_of(excess: Array, error: Array) -> tuple[int, ...]:
+    """The index of the entry that is furthest over its tolerance; of equal ones, the largest error.
+
+    excess: how far each is over it. error: of each; of the same shape.
+    """
+    most = float(excess.max())
+    least = most if np.isinf(most) else most - TIE * abs(most)
+    size = np.where(excess >= least, np.nan_to_num(error, nan=np.inf, posinf=np.inf), -1.0)
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(size)), excess.shape))
 
 
 @dataclass(frozen=True, slots=True)

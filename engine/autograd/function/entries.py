@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from engine.autograd.comparison.block import EntryBlock
 from engine.autograd.comparison.convergence import judge_slopes
-from engine.autograd.comparison.judgement import FAIL, NAN, PASS, TRUST, Comparison, Judgement
+from engine.autograd.comparison.judgement import (
+    FAIL,
+    NAN,
+    PASS,
+    TRUST,
+    Comparison,
+    Judgement,
+    worst_of,
+)
 from engine.autograd.comparison.tolerance import largest, relative_error
 from engine.autograd.function.adjoint import adjoint_rows
 from engine.autograd.function.compared import ComparedFunction
@@ -105,7 +113,7 @@ def _measured(
             excess = np.where(np.isfinite(ad), -1.0, np.inf)
         known = np.abs(ref) > allowed + TRUST * error
         rel = np.where(known, relative_error(diff, ref, allowed, c.tolerance), 0.0)
-    k, j = (int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    k, j = worst_of(excess, diff)
     c = c.measured(float(ad[k, j]), float(ref[k, j]), float(allowed[k, j]),
                    block.rows[k], block.cols[j])  # fmt: skip
     return c.bounded(largest(diff), largest(rel))

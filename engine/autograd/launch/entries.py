@@ -20,6 +20,7 @@ from engine.autograd.comparison.judgement import (
     TRUST,
     Comparison,
     Judgement,
+    worst_of,
 )
 from engine.autograd.comparison.tolerance import AUTO_RTOL, COARSE_RTOL, largest, relative_error
 from engine.autograd.launch.directions import ComparedLaunch, Comparisons, Directional, Pair
@@ -257,8 +258,9 @@ def _by_forward(
         size = np.where(np.isfinite(forward), np.abs(forward), 0.0)
         allowed = displaced.tolerance.of(forward, size.max(initial=0.0))
         allowed = np.maximum(allowed, AUTO_RTOL * size)
-        excess = np.nan_to_num(np.abs(block.ad - forward) / np.maximum(allowed, 1e-300))
-    k, j = (int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
+        off = np.abs(block.ad - forward)
+        excess = np.nan_to_num(off / np.maximum(allowed, 1e-300))
+    k, j = worst_of(excess, off)
     if not excess[k, j] > 1.0:
         return c
     c = replace(c, worst=None, excess=-1.0)
@@ -355,7 +357,7 @@ def _measured(
         excess = np.where(np.isfinite(ref), excess, -1.0)
         known = np.abs(ref) > np.maximum(allowed, TRUST * block.error)
         rel = np.where(known, relative_error(diff, ref, allowed, c.tolerance), 0.0)
-    k, j = (int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    k, j = worst_of(excess, diff)
     if not settled[k, j]:
         most = float(max(allowed[k, j], 1e-300))
         if excess[k, j] <= 1.0:  # a reference that may be zero is nothing to be relative to

@@ -149,16 +149,33 @@ class _Builder:
             a = self.group[a]
         return a
 
-    def _unite(self, items: Sequence[Item]) -> None:
+    def _unite(self, items: Sequence[Item], fixed: frozenset[int] = frozenset()) -> None:
+        """Makes arrays that take turns in a loop one node.
+
+        fixed: arrays that every iteration reads, such as a right side that is the start value too:
+        they do not take turns.
+        """
         operations = self.tape.operations
         for item in items:
             if isinstance(item, Block):
-                self._unite(item.items)
+                self._unite(item.items, fixed | self._always_read(item))
             elif isinstance(item, Step):
                 for slot in zip(*(operations[p].arrays for p in item.positions), strict=True):
-                    together = sorted({self._root(a) for a in slot if a >= 0})
+                    together = sorted({self._root(a) for a in slot if a >= 0 and a not in fixed})
                     for a in together[1:]:
                         self.group[a] = together[0]
+
+    def _always_read(self, block: Block) -> frozenset[int]:
+        """The arrays that each iteration of a loop reads by the same parameter."""
+        found: set[int] = set()
+        for item in block.items:
+            if isinstance(item, Block):
+                found |= self._always_read(item)
+            elif isinstance(item, Step) and len(item.positions) > 1:
+                for k in self.tape.kernels[self.tape.operations[item.positions[0]].kernel].reads:
+                    slot = {self.tape.operations[p].arrays[k] for p in item.positions}
+                    found |= slot if len(slot) == 1 else set()
+        return frozenset(found)
 
     # ---- nodes and edges
 
@@ -199,13 +216,11 @@ class _Builder:
         kernel = self.tape.kernels[x.kernel]
         name = f"op{x.index}"
         for port, k in enumerate(kernel.reads):
-            if x.arrays[k] >= 0 and self._uses(x.arrays[k]):
-                a = self._root(x.arrays[k])
+            for a in self._nodes(item, k):
                 self.edges.setdefault(Edge(f"a{a}", name, head_port=f"i{port}"))
         for port, k in enumerate(kernel.writes):
-            if x.arrays[k] >= 0 and self._uses(x.arrays[k]):
-                a = self._root(x.arrays[k])
-                turns = len({self.tape.operations[p].arrays[k] for p in item.positions}) > 1
+            turns = len({self.tape.operations[p].arrays[k] for p in item.positions}) > 1
+            for a in self._nodes(item, k):
                 self._frame(a, turns)
                 self.edges.setdefault(Edge(name, f"a{a}", tail_port=f"o{port}"))
         members = tuple(self.tape.operations[p].index for p in item.positions)
@@ -238,6 +253,13 @@ class _Builder:
         text = f"{len(members)} operations not drawn"
         self.notes.append(f"{text}: {counted(names)}")
         return OperationNode(name, text, (counted(names),), "left out", (), (), None, members)
+
+    def _nodes(self, item: Step, k: int) -> list[int]:
+        """The nodes of the arrays that a parameter of some launches is: one, or the fixed too."""
+        roots = dict.fromkeys(
+            self._root(a) for p in item.positions if (a := self.tape.operations[p].arrays[k]) >= 0
+        )
+        return [a for a in roots if self._uses(a)]
 
     def _uses(self, a: int) -> bool:
         root = self._root(a)

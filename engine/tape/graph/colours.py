@@ -7,7 +7,15 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from engine.classes import dataclass
-from engine.tape.graph.model import ArrayNode, Cluster, Graph, Level, Mark, OperationNode
+from engine.tape.graph.model import (
+    ArrayNode,
+    Cluster,
+    Graph,
+    Level,
+    Mark,
+    OperationNode,
+    norm_text,
+)
 
 GREY, GREEN = "#d9d9d9", "#b7e1a1"  # arrays without and with requires_grad
 GREY_LINE, GREEN_LINE = "#707070", "#3c7a22"  # around them
@@ -57,7 +65,11 @@ class Colours:
         nodes = [*(a.mark for a in graph.arrays), *(x.mark for x in self.boxes)]
         marks = [m for m in nodes if m is not None]
         self.levels = {m.level for m in marks}
-        values = [abs(m.value) for m in marks if m.value is not None and m.level == "gradient"]
+        self.suppressed = {m.level for m in marks if m.suppressed}
+        self.counting = {m.level for m in marks if not m.suppressed}
+        norms = [m for m in marks if m.level == "gradient" and m.value is not None]
+        self.several = any(m.others is not None for m in norms)
+        values = [abs(v) for m in norms for v in (m.value, *(m.others or ())) if v is not None]
         logs = [math.log10(v) for v in values if v > 0 and math.isfinite(v)]
         self.low, self.high = (min(logs), max(logs)) if logs else (0.0, 0.0)
         self.middle = (self.low + self.high) / 2
@@ -93,16 +105,18 @@ class Colours:
                     Key(f"{word} line: an array {how} requires_grad", "oval", "#ffffff", line)
                 )
         out += [
-            Key(_MEANING[x], fill=_FILL[x], dashed=x == "unreached")
+            Key(self._meaning(x), fill=_FILL[x], dashed=x == "unreached")
             for x in _MEANING if x in self.levels
         ]  # fmt: skip
         if any(a.first for a in arrays) or any(x.first for x in boxes):
             out.append(Key("thick line: the first failure", line=FIRST, thick=True))
         if "gradient" in self.levels and self.low != self.high:
-            ends = (f"{10**v:.1e}" for v in (self.low, self.high))
+            ends = (norm_text(10**v) for v in (self.low, self.high))
             low, high = self._mixed(self.low), self._mixed(self.high)
-            out.append(Key("blue to orange: norms of gradients from " + " to ".join(ends),
-                           "scale", low, fill2=high))  # fmt: skip
+            words = "blue to orange: norms of gradients from " + " to ".join(ends)
+            if self.several:
+                words += " (of several, the one that is furthest from 1)"
+            out.append(Key(words, "scale", low, fill2=high))
         if any(a.role for a in arrays):
             out.append(Key("double line: a requested input or output", "oval", "#ffffff",
                            GREY_LINE, thick=True))  # fmt: skip
@@ -115,6 +129,13 @@ class Colours:
             out.append(Key("dashed line: a view, and the array that it is a part of", "line", "",
                            EDGE, dashed=True))  # fmt: skip
         return out
+
+    def _meaning(self, level: Level) -> str:
+        if level not in self.suppressed:
+            return _MEANING[level]
+        if level not in self.counting:
+            return f"{_MEANING[level]} (suppressed)"
+        return f"{_MEANING[level]} (or a suppressed one, where the box says so)"
 
     def notes(self) -> list[str]:
         """Sentences below the picture: what is not drawn one by one."""

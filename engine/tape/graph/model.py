@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
@@ -13,19 +14,24 @@ Level = Literal["error", "nonfinite", "warning", "unreached", "gradient", ""]
 
 # From the worst on.
 LEVELS: tuple[Level, ...] = ("error", "nonfinite", "warning", "unreached", "gradient", "")
+FOUND: tuple[Level, ...] = LEVELS[:3]  # something is wrong
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
     """What is known of the health of an operation or an array.
 
-    text: a line for the picture. value: the norm of a gradient. detail: to be read on demand.
+    text: a line for the picture. value: the norm of a gradient; of several, the one that is
+    furthest from 1, and others: all of them from the smallest to the largest. detail: to be read on
+    demand. suppressed: the user does not want it to count, which the text says.
     """
 
     level: Level
     text: str = ""
     value: float | None = None
     detail: str = ""
+    suppressed: bool = False
+    others: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,21 +135,36 @@ def worst(marks: list[Mark]) -> Mark | None:
     """One mark for several things: the worst level, and the range of the values.
 
     Where a gradient reached some of them, that counts: the last state of a loop may have none.
+    What is suppressed counts only where nothing else was found.
     """
     if not marks:
         return None
     levels = {m.level for m in marks}
     if "gradient" in levels:
         levels.discard("unreached")
-    level = min(levels, key=LEVELS.index)
-    mine = [m for m in marks if m.level == level]
+    found = [m for m in marks if m.level in FOUND and not m.suppressed]
+    level = min({m.level for m in found} or levels, key=LEVELS.index)
+    mine = [m for m in found or marks if m.level == level]
     values = [m.value for m in mine if m.value is not None]
     text = mine[0].text
     if len(values) > 1:
         low, high = min(values), max(values)
-        text = f"|grad| {low:.3g}" + ("" if low == high else f" to {high:.3g}")
+        text = f"|grad| {norm_text(low)}" + ("" if low == high else f" to {norm_text(high)}")
     if len(mine) < len(marks):
         text += f" (in {len(mine)} of {len(marks)})"
-    value = max(values) if values else None
+    value = max(values, key=_away, default=None)
     details = dict.fromkeys(m.detail for m in mine if m.detail)
-    return Mark(level, text, value, "\n".join(list(details)[:3]))
+    return Mark(
+        level, text, value, "\n".join(list(details)[:3]), mine[0].suppressed,
+        (min(values), max(values)) if len(values) > 1 else None,
+    )  # fmt: skip
+
+
+def norm_text(value: float) -> str:
+    """The norm of a gradient, in boxes and legends alike."""
+    return f"{value:.3g}"
+
+
+def _away(value: float) -> float:
+    """How far a norm is from 1, in decades: a vanishing gradient is as far as an exploding one."""
+    return abs(math.log10(value)) if value > 0 and math.isfinite(value) else math.inf

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
 
+import numpy as np
 import pytest
 
 from adtool.folds import folds, items_of, kinds, measures, span
@@ -15,8 +17,10 @@ from adtool.render import github, junit, markdown
 from adtool.render import json as json_format
 from adtool.render.formats import Setting
 from adtool.render.json import WORST
-from adtool.render.rows import tables
-from adtool.report import Pair, Worst, from_json
+from adtool.render.rows import legend, tables
+from adtool.render.text import make_console, print_report
+from adtool.report import Pair, Report, Worst, from_json
+from engine.autograd.comparison.judgement import worst_of
 from tests.reports import finding, launch, pair, report
 
 MANY = 1000
@@ -43,6 +47,81 @@ def test_all_numbers_of_a_row_are_of_one_entry() -> None:
     ((table,), _) = tables(report(launches=(launch(0, off(0.25)),)))
     row = table.rows[0]
     assert (row.error, row.relative, row.ad, row.reference) == ("0.25", "0.25", "1.25", "1")
+
+
+def wrong_by_a_factor(error: float, noise: float = 0.0) -> Pair:
+    """A pair whose derivative has the wrong sign: its error is twice the reference."""
+    reference = error / 2.0
+    worst = Worst(0, 0, -reference, reference, rel_error=2.0, allowed=1e-5 * error * (1.0 + noise))
+    return pair("fail", worst=worst)
+
+
+def test_of_equal_relative_errors_the_largest_is_shown() -> None:
+    """Whatever their order is, and whichever of them rounding puts first."""
+    errors = [0.2, 0.99, 1.1, 0.5]
+    for shift in range(4):
+        for noise in (0.0, 1e-9, 5e-3):
+            order = errors[shift:] + errors[:shift]
+            pairs = [wrong_by_a_factor(e, noise * (e == 1.1)) for e in order]
+            (fold,) = folds(items_of(launch(i, p) for i, p in enumerate(pairs)))
+            assert measures(fold.worst.pair or pair()).error == pytest.approx(1.1)
+    further = [wrong_by_a_factor(1.1, 0.02), wrong_by_a_factor(0.2)]
+    (fold,) = folds(items_of(launch(i, p) for i, p in enumerate(further)))
+    assert measures(fold.worst.pair or pair()).error == pytest.approx(0.2)
+
+
+def test_a_tie_is_the_same_between_launches_as_between_entries() -> None:
+    """The rule is written twice, since reports are shown without loading the engine."""
+    dice = np.random.default_rng(4)
+    for _ in range(200):
+        excess = dice.choice([1.0, 1.005, 1.02, 0.0, 2.0, math.inf], size=6) * 1e3
+        error = np.round(dice.random(6), 1)
+        pairs = [
+            pair("fail", worst=Worst(0, 0, e, 0.0, allowed=e / x if x else None))
+            for e, x in zip(error.tolist(), excess.tolist(), strict=True)
+        ]
+        shown = [items_of([launch(i, p)])[0] for i, p in enumerate(pairs)]
+        mine = np.array([i.excess for i in shown])
+        sizes = np.array([i.size for i in shown])
+        worst = folds(shown)[0].worst
+        assert shown.index(worst) == worst_of(mine, sizes)[0]
+
+
+def test_legends_look_like_no_finding() -> None:
+    """A search of a log for errors finds errors; a fraction is explained where there is one."""
+    along = Worst(-1, -1, 1.5, 1.0, rel_error=0.5, allowed=1.0)
+    some = pair(worst=along, directional=3)
+    whole = report(launches=tuple(launch(i, some) for i in range(MANY)))
+    parts = report(launches=(*whole.launches, launch(MANY, pair("fail"))))
+    for given, fraction in ((whole, False), (parts, True)):
+        marks = legend(tables(given)[0])
+        assert marks.startswith("columns: ") and "\n" not in marks
+        assert ("3/40" in marks) == fraction
+        for words in (marks, verdict_like(given)):
+            assert not re.search(r"(error|warning|note|fail)(\[\w+\])?:", words)
+    assert legend(tables(report(launches=(launch(0, pair()),)))[0]) == ""
+
+
+def verdict_like(given: Report) -> str:
+    """All that `adtool check` prints of a report without findings."""
+    out = io.StringIO()
+    print_report(given, make_console(out, True, width=100))
+    return out.getvalue()
+
+
+def test_equal_calls_of_a_framework_are_a_row_and_wrong_ones_come_first() -> None:
+    """However few there are: their numbers say nothing to the program's author."""
+    bad = [launch(i, pair("fail"), framework="JAX", kernel="f") for i in range(1, 9)]
+    good = [launch(i, pair(), framework="JAX", kernel="g") for i in (0, 9, 10)]
+    mixed = sorted((*bad, *good), key=lambda x: x.index)
+    ((table,), _) = tables(report(launches=tuple(mixed)))
+    assert [(r.launch, r.kernel, r.verdict) for r in table.rows] == [
+        ("x8", "f", "fail"), ("x3", "g", "pass"),
+    ]  # fmt: skip
+    page = launch_table(PageRun("s.py", report(launches=tuple(mixed))))
+    assert [f[1] for f in page["folds"]] == ["x8", "x3"]
+    ((every,), _) = tables(report(launches=tuple(mixed)), verbose=True)
+    assert [r.launch for r in every.rows] == [str(i) for i in range(11)]
 
 
 def test_a_direction_says_so() -> None:

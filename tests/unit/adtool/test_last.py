@@ -7,6 +7,7 @@ import os
 import stat
 import zipfile
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,73 @@ def test_a_loop_whose_last_state_nothing_reads_is_no_broken_one() -> None:
     assert "dashed" not in text
     bad = dot(draw(listing, GraphOptions(arrays=marks | {5: Mark("nonfinite", "bad")})))
     assert "bad (in 1 of 6)" in bad
+
+
+@wp.kernel
+def relax(x: wp.array(dtype=float), right: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 0.5 * x[i] + right[i]
+
+
+def test_an_array_that_every_iteration_reads_takes_no_turns() -> None:
+    """A right side that is the start value too is a node of its own, for every number of steps."""
+    for steps, swapped in ((3, False), (8, True), (40, False)):
+        start = wp.ones(4, requires_grad=True)
+        states = [start, *(wp.ones(4, requires_grad=True) for _ in range(steps))]
+        with wp.capturing(traces=1000, wants=lambda kernel: False) as capture, wp.Tape():
+            for x, y in pairwise(states):
+                wp.launch(relax, 4, [start, x] if swapped else [x, start], [y])
+        listing = trace(capture.tapes[0]).listing
+        found = draw(listing, GraphOptions())
+        names = {a.id: listing.arrays[a.members[0]].name for a in found.arrays}
+        sizes = {names[a.id]: len(a.members) for a in found.arrays}
+        assert sizes == {"states[0]": 1, names[found.arrays[-1].id]: steps}
+        (box,) = found.items[0].items  # type: ignore[union-attr]
+        turning = next(a.id for a in found.arrays if names[a.id] != "states[0]")
+        alone = next(a.id for a in found.arrays if names[a.id] == "states[0]")
+        # Each parameter has a line from each array that it is: the start value in one launch.
+        carried = "i1" if swapped else "i0"
+        read = {(e.tail, e.head_port) for e in found.edges if e.head == box.id}
+        assert read == {(alone, "i0"), (alone, "i1"), (turning, carried)}
+
+
+def test_a_gradient_that_vanishes_in_a_loop_is_blue_and_in_the_legend() -> None:
+    """The scale has the ends of all that is folded, in the words of the boxes."""
+    listing = trace(chain(5)).listing
+    for norms, colour in (
+        ((1.12e-14, 1e-9, 1e-3, 1.0, 2.0), "#92bee0"), ((0.5, 1.0, 1e3, 1e9, 3e12), "#f5ae61"),
+    ):  # fmt: skip
+        marks = {i: Mark("gradient", f"|grad| {n:.3g}", n) for i, n in enumerate(norms)}
+        text = dot(draw(listing, GraphOptions(operations=marks)))
+        ends = f"{min(norms):.3g} to {max(norms):.3g}"
+        assert f"|grad| {ends}" in text
+        assert f"blue to orange: norms of gradients from {ends} (of several" in text
+        assert text.count(f'BGCOLOR="{colour}"') == 1
+    even = {i: Mark("gradient", "|grad| 1", 1.0) for i in range(5)}
+    assert "blue to orange" not in dot(draw(listing, GraphOptions(operations=even)))
+
+
+def test_what_is_suppressed_counts_where_nothing_else_was_found() -> None:
+    """Of boxes that stand for several, in the box and in the legend."""
+    listing = trace(chain(5)).listing
+    quiet = Mark("error", "G001 wrong (suppressed)", suppressed=True)
+    for marks, box, legend in (
+        (dict.fromkeys(range(5), quiet), "G001 wrong (suppressed)<", "found here (suppressed)"),
+        ({0: quiet} | {i: Mark("error", "G001 wrong") for i in range(1, 5)},
+         "G001 wrong (in 4 of 5)<", "red: an error was found here"),
+    ):  # fmt: skip
+        text = dot(draw(listing, GraphOptions(operations=marks)))
+        assert box in text and legend in text
+        assert ("suppressed" in text) == ("suppressed" in box)
+
+
+def chain(steps: int) -> wp.CapturedTape:
+    """A tape of some equal launches, of arrays that take turns."""
+    states = [wp.ones(4, requires_grad=True) for _ in range(steps + 1)]
+    with wp.capturing(traces=100, wants=lambda kernel: False) as capture, wp.Tape():
+        for x, y in pairwise(states):
+            wp.launch(scale, 4, [x, 1.0], [y])
+    return capture.tapes[0]
 
 
 def test_nothing_has_failed(graph: Graph) -> None:

@@ -243,3 +243,18 @@ def test_axe_finds_nothing_serious(opened: Opener, scheme: str, width: int) -> N
         if v["impact"] in ("serious", "critical")
     ]
     assert bad == []
+
+
+@pytest.mark.parametrize("width", [1200, 900, 400])
+def test_the_verdict_of_each_launch_is_in_sight(opened: Opener, width: int) -> None:
+    """However narrow the window is; at usual widths no other column is behind it."""
+    tab = opened(render_html(page(run(60)))).page
+    tab.set_viewport_size({"width": width, "height": 800})
+    box = tab.locator(".launches .scroll").first.bounding_box()
+    verdicts = tab.locator(f"{ROWS} > :last-child")
+    for k in range(3):
+        cell = verdicts.nth(k).bounding_box()
+        assert box["x"] <= cell["x"] and cell["x"] + cell["width"] <= box["x"] + box["width"] + 1
+        before = tab.locator(f"{ROWS} > :nth-last-child(2)").nth(k).bounding_box()
+        if width == 1200:
+            assert before["x"] + before["width"] <= cell["x"] + 1

@@ -6,7 +6,11 @@ import base64
 import math
 import struct
 import zlib
+from itertools import pairwise
 from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
 
 from adtool.memory import in_words
 from adtool.page import charts, images, snippets
@@ -80,6 +84,22 @@ def test_curves_of_nothing_of_one_point_and_of_what_has_no_logarithm() -> None:
     )
     assert "&lt;k&gt;" in text
     assert text.count('class="zero"') == text.count('class="nonfinite"') == 1
+
+
+def test_ticks_have_room_and_cover_the_axis() -> None:
+    """Whatever the range is: few decades, many, or one value; also off the scale of the points."""
+    dice = np.random.default_rng(8)
+    for _ in range(200):
+        low = dice.uniform(-12.0, 6.0)
+        wide = dice.choice([0.0, 0.1, 0.7, 1.3, 3.0, 9.0, 20.0]) * dice.uniform(0.5, 1.0)
+        values = 10.0 ** dice.uniform(low, low + wide, size=12)
+        curve = charts.Curve("k", tuple((float(i), float(v)) for i, v in enumerate(values)))
+        root = ElementTree.fromstring(charts.chart([curve], "a", "x", "y", log=True))
+        lines = [float(x.get("y1", "")) for x in root.iter("line") if x.get("class") == "grid"]
+        labels = [x.text for x in root.iter("text") if x.get("text-anchor") == "end"]
+        assert len(lines) == len(labels) == len(set(labels)) >= 2
+        assert all(a - b >= 14.0 for a, b in pairwise(lines)), lines  # the height of a label
+        assert lines[0] - lines[-1] >= 202.0 / 3  # of the height of the plot
 
 
 def test_long_curves_keep_their_extremes() -> None:
