@@ -133,10 +133,7 @@ def _nothing(
     if not session.tapes and session.left_alone:
         return endings.untouched(session.left_alone, "script")
     if not session.tapes:
-        return Failure(
-            "no-tape", "nothing was checked: the script made no tape",
-            "record the launches to check: `with engine.Tape() as tape: ...`",
-        )  # fmt: skip
+        return endings.uncalled(session.frameworks, "script")
     if not launches and not session.kernels:
         if any(f.code == "G004" and at_gate(f.severity, gate) for f in findings):
             return None  # that what ran was not recorded has been told

@@ -19,7 +19,7 @@ from adtool.checking import calm, check_tapes, recorded, refused, with_functions
 from adtool.faults import FaultLog
 from adtool.job import CheckOptions, Target
 from adtool.outcome import Outcome
-from adtool.report import Failure, Report, Severity
+from adtool.report import Report, Severity
 from adtool.reruns import settled_in_process
 from adtool.session import Session
 from adtool.suppressions import Choice
@@ -133,10 +133,7 @@ def report_of(
     elif failure is None and not outcome.recorded and outcome.left_alone:
         failure = endings.untouched(outcome.left_alone, "test")
     elif failure is None and not outcome.recorded:
-        failure = Failure(
-            "no-tape", "nothing was checked: the test recorded no tape",
-            "record the launches to check: `with engine.Tape() as tape: ...`",
-        )  # fmt: skip
+        failure = endings.uncalled(outcome.frameworks, "test")
     session = Session(
         Target(script=name), terms.options, outcome.tapes, outcome.kernels, failure,
         time.monotonic() - start, recorded=outcome.recorded,
