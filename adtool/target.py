@@ -137,7 +137,7 @@ def _text(path: str, name: str) -> bytes:
 
 def _find(name: str) -> importlib.machinery.ModuleSpec:
     try:
-        spec = importlib.util.find_spec(name)
+        spec = None if name.startswith(".") else importlib.util.find_spec(name)
     except ModuleNotFoundError as error:
         # Only where the name itself is missing: an import inside a parent package that
         # fails is that package's fault and keeps its traceback.
@@ -157,7 +157,7 @@ def _find(name: str) -> importlib.machinery.ModuleSpec:
 def _as_name(path: str) -> str:
     """What to do about a path, or a name with .py, in place of a module's name; empty for none."""
     parts = os.path.normpath(path.removesuffix(".py")).split(os.sep)
-    if not path.endswith(".py") and len(parts) == 1:
+    if not path.endswith(".py") and os.sep not in path:
         return ""
     if os.path.isabs(path) or os.pardir in parts:
         return "-m takes the name of a module, like package.module; without -m adtool takes a file"
