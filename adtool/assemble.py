@@ -71,6 +71,7 @@ def build_report(
         notes=(*session.notes, *_notes(session), *notes_of(session, findings)),
         durations=session.durations,
         taylor=taylor_of(session.tapes),
+        sampled=tuple(dict.fromkeys(t.sampled for t in session.tapes if t.sampled)),
     )
 
 

@@ -245,7 +245,8 @@ class Report:
     ok: nothing failed and no finding is at the gate; with `--exit-zero` the exit code may be 0
     all the same. script, device: None where the usage was wrong. durations: the slowest checks,
     where they were asked for. gate_accuracy: what each pair must reach, where that was asked for.
-    partial: whether only a part was asked for of what the script records.
+    partial: whether only a part was asked for of what the script records. sampled: the frameworks
+    of whose equal calls not all were checked in full.
     """
 
     schema: int
@@ -266,6 +267,7 @@ class Report:
     taylor: tuple[Taylor, ...] = ()
     gate_accuracy: float | None = None
     partial: bool = False
+    sampled: tuple[str, ...] = ()
 
     @property
     def decided(self) -> int:
