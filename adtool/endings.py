@@ -111,7 +111,7 @@ def uncalled(frameworks: Sequence[str], what: str) -> Failure:
         "no-tape",
         f"nothing was checked: the {what} calls no handwritten gradient",
         f"adtool checks gradients that you write yourself for functions of {named}; it does not "
-        f"check the gradients of {named} itself",
+        f"check the gradients of {named} {'themselves' if ' and ' in named else 'itself'}",
     )
 
 
