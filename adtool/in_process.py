@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 import engine
@@ -17,6 +17,7 @@ from adtool import endings, memory
 from adtool.assemble import build_report
 from adtool.checking import calm, check_tapes, recorded, refused, with_functions
 from adtool.faults import FaultLog
+from adtool.frameworks import in_place_of_engine
 from adtool.job import CheckOptions, Target
 from adtool.outcome import Outcome
 from adtool.report import Report, Severity
@@ -101,8 +102,10 @@ class Observation:
         self.capture = self._faults.capture = None
 
         def check() -> Outcome:
+            frameworks = () if captured else in_place_of_engine(Target())
             outcome = check_tapes(captured, terms.options, None, experience)
-            return with_functions(outcome, self._functions, terms.options)
+            outcome = with_functions(outcome, self._functions, terms.options)
+            return replace(outcome, frameworks=frameworks)
 
         return report_of(name, terms, check, lambda: self._faults.seen)
 

@@ -189,7 +189,7 @@ def test_scripts_that_fail(adtool) -> None:
     assert done.returncode == 2 and json.loads(done.stdout)["error"]["message"]
     adtool.script("x = 1\n")
     done = adtool("jacobian", "--kernel", "scale", "script.py")
-    assert done.returncode == 2 and "no kernel was launched inside a tape" in done.stderr
+    assert done.returncode == 2 and "no launch was recorded on a tape" in done.stderr
     assert not list(adtool.folder.glob("*.png"))
 
 

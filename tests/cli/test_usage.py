@@ -166,4 +166,4 @@ def test_help_on_a_narrow_terminal(adtool: Any, width: int) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "…" not in done.stdout and max(map(len, done.stdout.splitlines())) <= width
     assert "  --format text|json|junit|sarif|github|markdown\n" in done.stdout
-    assert done.stdout.index("\nExamples:\n") < done.stdout.index("\nHow the target runs:\n")
+    assert done.stdout.index("\nExamples:\n") < done.stdout.index("\nHow the script runs:\n")
