@@ -72,6 +72,7 @@ def build_report(
         durations=session.durations,
         taylor=taylor_of(session.tapes),
         recorded=session.recorded,
+        sampled=tuple(dict.fromkeys(t.sampled for t in session.tapes if t.sampled)),
     )
 
 
@@ -134,10 +135,7 @@ def _nothing(
     if not session.tapes and session.left_alone:
         return endings.untouched(session.left_alone, "script")
     if not session.tapes:
-        return Failure(
-            "no-tape", "nothing was checked: the script made no tape",
-            "record the launches to check: `with engine.Tape() as tape: ...`",
-        )  # fmt: skip
+        return endings.uncalled(session.frameworks, "script")
     if not launches and not session.kernels:
         if any(f.code == "G004" and at_gate(f.severity, gate) for f in findings):
             return None  # that what ran was not recorded has been told

@@ -17,7 +17,19 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
 import engine
-from adtool import codec, files, memory, overlay, parents, places, status, strays, streams, traces
+from adtool import (
+    codec,
+    endings,
+    files,
+    memory,
+    overlay,
+    parents,
+    places,
+    status,
+    strays,
+    streams,
+    traces,
+)
 from adtool.captures.run import write_tapes
 from adtool.check_progress import CheckProgress
 from adtool.checking import (
@@ -31,13 +43,22 @@ from adtool.checking import (
 )
 from adtool.exits import ToolError, because
 from adtool.faults import FaultLog
+from adtool.frameworks import in_place_of_engine
 from adtool.job import Columns, JacobianOptions, Job, ListingOptions, Running
 from adtool.matrices import MatrixGallery
 from adtool.outcome import Outcome, Settled, folded
 from adtool.packages import as_module
 from adtool.program_modules import ProgramModules, Restart
-from adtool.raised import file_of, is_normal, kind_of, place_of, shown, text_of
-from adtool.report import Problem
+from adtool.raised import (
+    exited,
+    file_of,
+    is_normal,
+    kind_of,
+    not_started,
+    place_of,
+    shown,
+    text_of,
+)
 from adtool.reruns import SHORT
 from adtool.sharing import MOST
 from adtool.sources import WARP
@@ -218,8 +239,12 @@ def _run(
     modules.require_meant(error)
     if mover is not None:
         return Outcome("done", moved=mover.result)
+    frameworks = () if capture.tapes else in_place_of_engine(job.target, job.options.alias)
     if error is not None:
         outcome = _failed(error, modules, job)
+    elif frameworks and (job.jacobian is not None or job.listing is not None):
+        command = "show" if job.jacobian is None else "jacobian"
+        outcome = Outcome("target", *endings.no_launch(command, frameworks))
     elif job.jacobian is not None:
         with _watched(job, None):
             outcome = _look(capture.tapes, job.jacobian, page, folder)
@@ -241,7 +266,7 @@ def _run(
             outcome = Outcome("done", kernels=kernels_of(tapes), recorded=launches_of(tapes))
         outcome = replace(outcome, written=written)
     strayed = strays.unused(job.target, job.suspects)
-    outcome = replace(outcome, strayed=strayed, script_seconds=seconds)
+    outcome = replace(outcome, strayed=strayed, script_seconds=seconds, frameworks=frameworks)
     return outcome if log is None else replace(outcome, passes=log.notes())
 
 
@@ -419,9 +444,9 @@ def _end_fork(error: BaseException | None) -> NoReturn:
 
 def _failed(error: BaseException, modules: ProgramModules, job: Job) -> Outcome:
     if isinstance(error, SystemExit):
-        return _exited(error)
+        return exited(error)
     if isinstance(error, TargetError):
-        return _not_started(error)
+        return not_started(error)
     if isinstance(error, engine.EngineError) and _is_ours(error):
         return refused(error, f"the engine refused an operation of the script{place_of(error)}")
     help = modules.explained(error) or as_module(error, file_of(error), job)
@@ -470,26 +495,3 @@ def _check(
     if watched is not None:
         outcome = with_functions(outcome, watched, job.options, progress)
     return replace(outcome, pictures=gallery.pictures()) if gallery else outcome
-
-
-def _exited(error: SystemExit) -> Outcome:
-    return Outcome(
-        "exited",
-        f"the script ended by sys.exit({shown(error.code)}){place_of(error)}",
-        "adtool checks gradients after a normal end: let the script end with status 0",
-    )
-
-
-def _not_started(error: TargetError) -> Outcome:
-    problems: tuple[Problem, ...] = ()
-    if error.cause is not None:
-        cause = error.cause
-        found = Problem(type(cause).__name__, cause.msg, file=cause.filename)
-        if line := cause.lineno:
-            column = max(1, cause.offset or 1)
-            last, end = cause.end_lineno or line, cause.end_offset or 0
-            if last <= line:
-                last, end = line, max(end, column + 1)
-            found = replace(found, line=line, column=column, end_line=last, end_column=end)
-        problems = (found,)
-    return Outcome("target", error.message, error.help, problems=problems)

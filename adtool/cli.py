@@ -88,7 +88,9 @@ def _globals(
         bool, typer.Option("--no-color", help="No colour (NO_COLOR does the same).")
     ] = False,
 ) -> None:
-    """A gradient debugger for programs that run on `engine`."""
+    """A gradient debugger: checks tapes of `engine` and of Warp, and handwritten gradients of
+    PyTorch and JAX functions.
+    """
     ctx.obj = no_color
     commands: Any = ctx.command
     if ctx.invoked_subcommand not in (

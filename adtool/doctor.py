@@ -63,7 +63,7 @@ _PACKAGES = (
     ("typer", "typer", "pip install typer", True),
     ("rich", "rich", "pip install rich", True),
     ("matplotlib", "matplotlib", "plots and pictures: pip install matplotlib", False),
-    ("graphviz", "graphviz", "tapes as dot text: pip install graphviz", False),
+    ("graphviz", "graphviz", "the dot text of `adtool graph`: pip install graphviz", False),
     ("jinja2", "jinja2", "the page of `adtool report`: pip install jinja2", False),
     ("cupy", "", "CUDA: pip install cupy-cuda12x, or 'cupy-cuda13x[ctk]'", False),
     ("torch", "torch", "to use engine from PyTorch: pip install torch", False),
@@ -72,6 +72,8 @@ _PACKAGES = (
     ("warp", "warp-lang", "to check tapes of Warp itself: pip install warp-lang", False),
     ("numba", "numba", "to share arrays with Numba: pip install numba", False),
 )
+# A program has the same name as this package, and adtool does not use the program.
+_NAMES = {"graphviz": "graphviz (Python package)"}
 _WATCHED = ("torch", "jax", "warp")
 
 
@@ -103,7 +105,7 @@ def _items() -> Iterator[Item]:
     for name, distribution, help, needed in _PACKAGES:
         item = _package(name, distribution, help, needed)
         watched = item.status == "ok" and name in _WATCHED
-        yield _framework(item) if watched else item
+        yield _framework(item) if watched else replace(item, name=_NAMES.get(name, name))
 
 
 def _cache(found: engine.Environment) -> Item:

@@ -14,6 +14,7 @@ from adtool.loops import loops_of
 from adtool.outcome import Outcome
 from adtool.places import short, shortened
 from adtool.report import Failure
+from adtool.sources import WARP, WARP_NAME
 from engine.autograd import Unwatched
 
 # Folders whose frames are not the user's.
@@ -91,6 +92,54 @@ def not_watched(seams: Sequence[Unwatched]) -> str:
     first = seams[0]
     each = "; ".join(f"{s.seam} ({s.why})" for s in seams if s.framework == first.framework)
     return f"adtool cannot watch {first.framework} {first.version}: {each}"
+
+
+def uncalled(frameworks: Sequence[str], what: str) -> Failure:
+    """There was no tape, and nothing to check of the frameworks that were imported.
+
+    what: `script` or `test`. frameworks: their names; Warp has tapes, and no such functions.
+    """
+    named = _with_functions(frameworks)
+    if not named:
+        return Failure(
+            "no-tape",
+            f"nothing was checked: the {what} "
+            + ("recorded no tape" if what == "test" else "made no tape"),
+            "record the launches to check: `with engine.Tape() as tape: ...`",
+        )  # fmt: skip
+    return Failure(
+        "no-tape",
+        f"nothing was checked: the {what} calls no handwritten gradient",
+        f"adtool checks gradients that you write yourself for functions of {named}; it does not "
+        f"check the gradients of {named} {'themselves' if ' and ' in named else 'itself'}",
+    )
+
+
+def no_launch(command: str, frameworks: Sequence[str] = ()) -> tuple[str, str]:
+    """The message and the help of a command that needs a launch on a tape, and found none.
+
+    command: its name. frameworks: that the program uses in place of the engine.
+    """
+    if WARP_NAME in frameworks:
+        return (
+            "no launch was recorded on a tape of the engine",
+            f"the script imports Warp: --alias {WARP} lets it use the engine instead",
+        )
+    if frameworks:
+        named = _with_functions(frameworks)
+        return (
+            f"`adtool {command}` is only for tapes of engine or Warp; this script uses {named}",
+            f"`adtool check` checks functions of {named} with handwritten gradients",
+        )
+    return (
+        "no launch was recorded on a tape",
+        "move the launches into the block of `with engine.Tape() as tape:`",
+    )
+
+
+def _with_functions(frameworks: Sequence[str]) -> str:
+    """Those whose functions may have handwritten gradients, as words."""
+    return " and ".join(name for name in frameworks if name != WARP_NAME)
 
 
 def beside(functions: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 import engine
@@ -17,9 +17,10 @@ from adtool import endings, memory
 from adtool.assemble import build_report
 from adtool.checking import calm, check_tapes, recorded, refused, with_functions
 from adtool.faults import FaultLog
+from adtool.frameworks import in_place_of_engine
 from adtool.job import CheckOptions, Target
 from adtool.outcome import Outcome
-from adtool.report import Failure, Report, Severity
+from adtool.report import Report, Severity
 from adtool.reruns import settled_in_process
 from adtool.session import Session
 from adtool.suppressions import Choice
@@ -101,8 +102,10 @@ class Observation:
         self.capture = self._faults.capture = None
 
         def check() -> Outcome:
+            frameworks = () if captured else in_place_of_engine(Target())
             outcome = check_tapes(captured, terms.options, None, experience)
-            return with_functions(outcome, self._functions, terms.options)
+            outcome = with_functions(outcome, self._functions, terms.options)
+            return replace(outcome, frameworks=frameworks)
 
         return report_of(name, terms, check, lambda: self._faults.seen)
 
@@ -133,10 +136,7 @@ def report_of(
     elif failure is None and not outcome.recorded and outcome.left_alone:
         failure = endings.untouched(outcome.left_alone, "test")
     elif failure is None and not outcome.recorded:
-        failure = Failure(
-            "no-tape", "nothing was checked: the test recorded no tape",
-            "record the launches to check: `with engine.Tape() as tape: ...`",
-        )  # fmt: skip
+        failure = endings.uncalled(outcome.frameworks, "test")
     session = Session(
         Target(script=name), terms.options, outcome.tapes, outcome.kernels, failure,
         time.monotonic() - start, recorded=outcome.recorded,

@@ -8,8 +8,9 @@ from typing import Any
 
 from adtool.job import JacobianOptions
 from adtool.outcome import Outcome
+from adtool.pair_errors import known_errors
 from engine import EngineError
-from engine.autograd import check_recorded
+from engine.autograd import PairResult, check_recorded
 
 _CHECKED = 32  # launches of one kernel that are checked, to see whether it fails
 _SHAPES = 4  # different sizes that are listed of a kernel
@@ -37,10 +38,14 @@ def chosen(
         )  # fmt: skip
     if len(kernels) == 1:
         return replace(options, kernel=kernels[0]), "the only kernel"
-    failing = {k: at for k in kernels if (at := _failing(k, launches)) is not None}
-    if len(failing) == 1:
-        (kernel, at), = failing.items()  # fmt: skip
-        return replace(options, kernel=kernel, launch=at), "the only kernel that fails a check"
+    found = {k: wrong for k in kernels if (wrong := _failing(k, launches)) is not None}
+    failing = {k: at for k, (at, _) in found.items()}
+    if len(found) == 1:
+        (kernel, (at, error)), = found.items()  # fmt: skip
+        return (
+            replace(options, kernel=kernel, launch=at),
+            f"the only kernel that fails a check: {error}",
+        )
     what = f"{len(failing)} of them fail a check" if failing else "none of them fails a check"
     name = next(iter(failing or kernels))
     return Outcome(
@@ -50,17 +55,31 @@ def chosen(
     )  # fmt: skip
 
 
-def _failing(kernel: str, launches: Sequence[Launch]) -> tuple[int, int] | None:
-    """The numbers of the first launch of a kernel whose check fails."""
+def _failing(kernel: str, launches: Sequence[Launch]) -> tuple[tuple[int, int], str] | None:
+    """The numbers of the first launch of a kernel whose check fails, and how wrong it is."""
     mine = [x for x in launches if x[2].kernel.key == kernel and hasattr(x[2], "plan")]
     for tape, index, record in mine[:_CHECKED]:
         try:
             pairs = check_recorded(record).launches[0].pairs
         except EngineError:  # it has no gradient, or cannot be run again
             continue
-        if any(p.verdict in ("fail", "nan") for p in pairs):
-            return tape, index
+        wrong = [p for p in pairs if p.verdict in ("fail", "nan")]
+        if wrong:
+            return (tape, index), _error(
+                max(wrong, key=lambda p: (p.verdict == "nan", p.max_rel_error))
+            )
     return None
+
+
+def _error(pair: PairResult) -> str:
+    """The verdict of a check of a pair, with its largest error."""
+    absolute, relative = known_errors(pair)
+    size = ""
+    if relative is not None:
+        size = f", relative error {relative:.3g}"
+    elif absolute is not None:
+        size = f", error {absolute:.3g}"
+    return f"`d {pair.output} / d {pair.input}`: {pair.verdict}{size}"
 
 
 def _listed(

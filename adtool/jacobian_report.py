@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adtool import codec, files
+from adtool import codec, endings, files
 from adtool.jacobian_choice import chosen as chosen_kernel
 from adtool.job import JacobianOptions
 from adtool.outcome import Outcome
@@ -134,10 +134,7 @@ def _missing(
 ) -> Outcome | None:
     """Why there is nothing to look at; None where there is."""
     if not launches:
-        return Outcome(
-            "target", "no kernel was launched inside a tape",
-            "move the launches into the block of `with engine.Tape() as tape:`",
-        )  # fmt: skip
+        return Outcome("target", *endings.no_launch("jacobian"))
     if not mine:
         known = dict.fromkeys(x[2].kernel.key for x in launches)
         return Outcome(

@@ -55,7 +55,8 @@ class Outcome:
     asked for. likenesses: see `folded`. notes: what is to be told of the run beside its results.
     left_alone: functions with a gradient of their own that were called, and are not checked as they
     are of installed packages. passes: what its backward passes gave, where that was asked for.
-    unwatched: what of frameworks that it imported could not be watched.
+    unwatched: what of frameworks that it imported could not be watched. frameworks: names of those
+    that it uses in place of the engine, where it made no tape.
     """
 
     kind: Kind
@@ -80,6 +81,7 @@ class Outcome:
     left_alone: tuple[str, ...] = ()
     passes: PassNotes = PassNotes()
     unwatched: tuple[Unwatched, ...] = ()
+    frameworks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""An exception of the program as text of bounded length.
+"""An exception of the program as text of bounded length, or as an outcome.
 
 Python writes all of a chain of exceptions, all frames and whole messages; a program can raise a
 thousand exceptions from one another, in a circle too, a message of megabytes, or one that cannot
@@ -14,6 +14,7 @@ import sysconfig
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import groupby
 from types import TracebackType
 from typing import Any
@@ -21,6 +22,9 @@ from typing import Any
 import adtool
 import engine
 from adtool.counts import counted, more
+from adtool.outcome import Outcome
+from adtool.report import Problem
+from adtool.target import TargetError
 from engine.reading import pin
 
 _OWN = tuple(os.path.join(os.path.dirname(str(m.__file__)), "") for m in (adtool, engine))
@@ -207,3 +211,28 @@ def _alone(error: BaseException) -> Iterator[None]:
     finally:
         for place, value in before:
             place.__set__(error, value)
+
+
+def exited(error: SystemExit) -> Outcome:
+    """The outcome of a target that ended with another status than 0."""
+    return Outcome(
+        "exited",
+        f"the script ended by sys.exit({shown(error.code)}){place_of(error)}",
+        "adtool checks gradients after a normal end: let the script end with status 0",
+    )
+
+
+def not_started(error: TargetError) -> Outcome:
+    """The outcome of a target that cannot be found, read or compiled."""
+    problems: tuple[Problem, ...] = ()
+    if error.cause is not None:
+        cause = error.cause
+        found = Problem(type(cause).__name__, cause.msg, file=cause.filename)
+        if line := cause.lineno:
+            column = max(1, cause.offset or 1)
+            last, end = cause.end_lineno or line, cause.end_offset or 0
+            if last <= line:
+                last, end = line, max(end, column + 1)
+            found = replace(found, line=line, column=column, end_line=last, end_column=end)
+        problems = (found,)
+    return Outcome("target", error.message, error.help, problems=problems)

@@ -247,7 +247,7 @@ class Report:
     where they were asked for. gate_accuracy: what each pair must reach, where that was asked for.
     partial: whether only a part was asked for of what the script records. recorded: how many
     launches each tape has, by its number, whether or not they were checked; empty where that is
-    not known.
+    not known. sampled: the frameworks of whose equal calls not all were checked in full.
     """
 
     schema: int
@@ -269,6 +269,7 @@ class Report:
     gate_accuracy: float | None = None
     partial: bool = False
     recorded: tuple[int, ...] = ()
+    sampled: tuple[str, ...] = ()
 
     @property
     def decided(self) -> int:

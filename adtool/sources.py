@@ -8,6 +8,7 @@ from functools import lru_cache
 from engine.reading import getlines
 
 WARP = "warp"
+WARP_NAME = "Warp"  # the same in messages
 # Modules that programs import the engine as: by its own name, or by an alias.
 ENGINES = ("engine", WARP)
 

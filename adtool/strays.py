@@ -34,7 +34,7 @@ def unused(target: Target, options: Sequence[str]) -> tuple[str, ...]:
     """
     if not options:
         return ()
-    texts = list(_texts(target))
+    texts = list(texts_of(target))
     names: set[str] = set()
     if any(_BY_PARAMETER.search(t) for t in texts):
         names = {w for t in texts for w in re.findall(r"\w+", t)}
@@ -44,7 +44,8 @@ def unused(target: Target, options: Sequence[str]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _texts(target: Target) -> Iterator[str]:
+def texts_of(target: Target) -> Iterator[str]:
+    """The text of each file of the program that was imported; to be called where it ran."""
     import engine  # where the program ran, it is there
 
     own = (Path(__file__).parent, Path(str(engine.__file__)).parent)

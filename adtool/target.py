@@ -137,7 +137,7 @@ def _text(path: str, name: str) -> bytes:
 
 def _find(name: str) -> importlib.machinery.ModuleSpec:
     try:
-        spec = importlib.util.find_spec(name)
+        spec = None if name.startswith(".") else importlib.util.find_spec(name)
     except ModuleNotFoundError as error:
         # Only where the name itself is missing: an import inside a parent package that
         # fails is that package's fault and keeps its traceback.
@@ -150,10 +150,19 @@ def _find(name: str) -> importlib.machinery.ModuleSpec:
         where = (
             "adtool searches modules like `python -m`: in the current directory, then in sys.path"
         )
-        whole = f"write the name of a module without .py: -m {name.removesuffix('.py')}"
-        help = whole if name.endswith(".py") else where
-        raise TargetError(f"no module named `{name}`", help)
+        raise TargetError(f"no module named `{name}`", _as_name(name) or where)
     return spec
+
+
+def _as_name(path: str) -> str:
+    """What to do about a path, or a name with .py, in place of a module's name; empty for none."""
+    parts = os.path.normpath(path.removesuffix(".py")).split(os.sep)
+    if not path.endswith(".py") and os.sep not in path:
+        return ""
+    if os.path.isabs(path) or os.pardir in parts:
+        return "-m takes the name of a module, like package.module; without -m adtool takes a file"
+    without = " without .py" * path.endswith(".py")
+    return f"write the name of a module{without}: -m {'.'.join(parts)}"
 
 
 def _compile(text: bytes, path: str, name: str) -> types.CodeType:

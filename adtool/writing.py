@@ -70,6 +70,8 @@ def require_place(
     """
     if path is None:
         return ""
+    if path == Path():
+        raise ToolError("an empty name, or `.`, names no file to write", "name a file")
     kind = path.suffix[1:].lower()
     if kinds and kind not in kinds:
         *most, last = (f".{k}" for k in kinds)

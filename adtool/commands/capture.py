@@ -119,13 +119,11 @@ def require_capture(path: Path) -> None:
 def finished(session: Session, partial: str, path: Path) -> None:
     """Completes a capture and gives it its name. Raises ToolError."""
     from adtool import last
+    from adtool.endings import no_launch
 
     written = session.written
     if not session.recorded:
-        raise ToolError(
-            "nothing to capture: the script recorded no launch on a tape",
-            "move the launches into the block of `with engine.Tape() as tape:`",
-        )
+        raise ToolError(*no_launch("capture", session.frameworks))
     if written is None or written.why:
         why = "it was not written" if written is None else written.why
         raise unwritable(path, why)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -80,7 +81,9 @@ def outputs_of(
         if not equals or name not in FORMATS:
             name, path, stdout = format, word, False
         if not path:
-            raise ToolError(f"--out {word} names no file", "write --out sarif=FILE, or FILE")
+            raise ToolError(
+                f"--out {shlex.quote(word)} names no file", "write --out sarif=FILE, or FILE"
+            )
         found.append(Output(name, path))
     paths = [*map(_place, others), *(_place(o.path) for o in found)]
     for number, path in enumerate(paths):

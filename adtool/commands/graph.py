@@ -256,6 +256,7 @@ def captured(
 def _captured(job: Job, keep: Keep | None, timeout: float, plain: bool) -> Last:
     from adtool import last as lasts
     from adtool.assemble import build_report
+    from adtool.endings import no_launch
     from adtool.render import text
     from adtool.reruns import settled
 
@@ -270,10 +271,7 @@ def _captured(job: Job, keep: Keep | None, timeout: float, plain: bool) -> Last:
     report = build_report(session, "error") if job.check else None
     found = lasts.last_of(session, report)
     if found is None or not found.traces.tapes:
-        raise ToolError(
-            "no launch was recorded on a tape",
-            "move the launches into the block of `with engine.Tape() as tape:`",
-        )
+        raise ToolError(*no_launch("graph", session.frameworks))
     if report is not None:
         lasts.remember(session, report, keep)
     return found

@@ -15,6 +15,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from adtool.commands import helping
+from adtool.exits import ToolError
 from engine.characters import clean
 
 _FLOAT = re.compile(r"\d{1,15}(\.\d{1,15})?([eE][-+]?\d{1,3})?")
@@ -49,6 +50,19 @@ class PlainCommand(TyperCommand):
         """The parameters, and those that typer adds."""
         return list(map(_spared, super().get_params(ctx)))
 
+    def make_parser(self, ctx: Any) -> Any:
+        """The parser. It refuses an option with two names, like `--out`, that comes twice."""
+        parser = super().make_parser(ctx)
+        parse = parser.parse_args
+
+        def parsed(args: list[str]) -> Any:
+            found = parse(args)
+            _require_once(found[2])
+            return found
+
+        parser.parse_args = parsed  # type: ignore[method-assign]
+        return parser
+
     def get_help(self, ctx: Any) -> str:
         """The help, in which defaults are those of the project."""
         return clean(super().get_help(ctx))
@@ -65,6 +79,19 @@ class PlainCommand(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """The options, in groups."""
         helping.write_options(self, ctx, formatter)
+
+
+def _require_once(order: list[Any]) -> None:
+    """Raises ToolError for one of several names and one value that comes twice: one would be lost.
+
+    order: the parameters as they came on the command line.
+    """
+    for parameter in order:
+        names = [name for name in parameter.opts if name.startswith("--")]
+        if len(names) < 2 or parameter.multiple or order.count(parameter) < 2:
+            continue
+        raise ToolError(f"{' and '.join(names)} are names of one option, which takes one value",
+                        "keep one of them")  # fmt: skip
 
 
 def _spared(parameter: Any) -> Any:

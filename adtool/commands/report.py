@@ -41,7 +41,7 @@ def report(
             "--html",
             metavar="FILE",
             rich_help_panel=opt.OUTPUT,
-            help="The file to write: a .html file.",
+            help="The file to write: a .html or .htm file.",
         ),
     ] = None,
     kernels: Annotated[

@@ -279,8 +279,8 @@ def _instead(folder: str) -> str:
         return f"it has a `__main__.py`: run it with -m {name}"
     if glob.glob(os.path.join(glob.escape(folder), "*.ipynb")):
         return (
-            "it has notebooks; convert them to scripts: jupyter nbconvert --to script "
-            f"{os.path.join(shlex.quote(folder), '*.ipynb')}"
+            "it has notebooks; remove their lines with % or !, and convert them to scripts: "
+            f"jupyter nbconvert --to script {os.path.join(shlex.quote(folder), '*.ipynb')}"
         )
     return (
         "adtool checks its files `*.py`, except names that begin with `_`; for subfolders, use a "

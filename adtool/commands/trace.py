@@ -132,7 +132,7 @@ def trace(
     if failure is None:
         try:
             last = read(Path(target.name)) if target.capture else last_of(session, None)
-            found = _tape(last, tape)
+            found = _tape(last, tape, session.frameworks)
         except ToolError as error:
             failure = Failure(error.kind, error.message, error.help)
     if failure is not None or last is None or found is None:
@@ -173,12 +173,11 @@ def _failed(script: str, failure: object, format: Format, plain: bool) -> None:
     text.print_failure(failure, text.make_console(sys.stderr, plain))
 
 
-def _tape(last: Last | None, number: int) -> TapeTrace:
+def _tape(last: Last | None, number: int, frameworks: Sequence[str]) -> TapeTrace:
     if last is None or not last.traces.tapes:
-        raise ToolError(
-            "no launch was recorded on a tape",
-            "move the launches into the block of `with engine.Tape() as tape:`",
-        )
+        from adtool.endings import no_launch
+
+        raise ToolError(*no_launch("trace", frameworks))
     found = last.traces.tape(number)
     if found is None:
         raise ToolError(

@@ -118,24 +118,18 @@ def left_to_wholes(report: Report) -> str:
         return ""
     were = "was" if left == 1 else "were"
     return (
-        f"{counted(left, 'launch')} {were} checked briefly, and as parts of whole tapes: many "
-        "similar launches were checked alone"
+        f"{counted(left, 'launch')} {were} checked only as parts of whole tapes and by a quick "
+        "check, because many similar launches were checked in full"
     )
 
 
 def sampled(report: Report) -> str:
-    """What is to be said of calls of functions of which few were looked at; empty for none."""
-    last: dict[int, tuple[str, int, int]] = {}
-    for x in report.launches:
-        if x.framework:
-            _, count, most = last.get(x.tape, ("", 0, 0))
-            last[x.tape] = x.framework, count + 1, max(most, x.index)
-    names = [name for name, count, most in last.values() if most >= count]
-    if not names:
+    """What is to be said of equal calls of functions, of which few are checked; empty for none."""
+    if not report.sampled:
         return ""
     return (
-        f"of equal calls of {' and '.join(dict.fromkeys(names))} functions, adtool checked the "
-        "first, the second, the fifth, and so on"
+        f"among equal calls of {' and '.join(report.sampled)} functions, only calls 1, 2, 5, 17 "
+        "and so on were checked in full"
     )
 
 

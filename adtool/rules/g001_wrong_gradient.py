@@ -239,7 +239,10 @@ def _written(hit: Hit, written: Handwritten) -> str:
     e = pair.worst
     if e is not None and e.oracle and abs(e.ad + e.oracle) <= 1e-4 * abs(e.oracle):
         return f"{told}: the sign of this entry is wrong"
-    return f"{told}: derive it again"
+    return (
+        f"{told}: derive it again; if the difference is intended, mark the line with "
+        "`# adtool: ignore[G001]`"
+    )
 
 
 def _raises(hit: Hit) -> bool:

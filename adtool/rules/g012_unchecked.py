@@ -70,10 +70,10 @@ class Unchecked(Rule):
             of tape 0: only kernel launches can be checked
             """,
         todo="""
-            Check the part alone: write it as a kernel, or test its backward function against
-            differences. If a launch is skipped because no input requires a gradient, see
-            whether `requires_grad=True` is missing. If copies took too much memory, allow more
-            with --memory, or run once for each kernel with --kernel.
+            If a launch is skipped because no input requires a gradient, see whether
+            `requires_grad=True` is missing. If copies took too much memory, allow more with
+            --memory, or run once for each kernel with --kernel. Check any other part alone:
+            write it as a kernel, or test its backward function against differences.
 
             If a framework cannot be watched, use another version of it; `adtool doctor` tests
             the installed one.
@@ -91,8 +91,7 @@ class Unchecked(Rule):
                 where = f"in tape {first.tape}" if count == 1 else f"in {counted(count, 'tape')}"
             yield self.finding(
                 f"{first.what} was not checked {where}{reason}",
-                remedy(first.reason)
-                or f"`adtool explain {self.code}` explains how to check such parts alone",
+                remedy(first.reason) or _help(first),
                 span=first.span, tape=first.tape, launch=-1 if first.record else first.index,
                 kernel=first.kernel, count=count,
                 severity="warning" if first.whole else None, follows=first.follows,
@@ -153,6 +152,15 @@ class Unchecked(Rule):
         yield self.finding(
             message, help, span=None, tape=-1, launch=-1, severity="note" if note else "warning"
         )
+
+
+def _help(gap: _Gap) -> str:
+    """What to do about something unchecked that has no remedy of its own."""
+    if _ASKS in gap.reason:
+        return f"to check it, create the arrays to differentiate with {_ASKS}"
+    if gap.whole:
+        return "`adtool explain G012` explains when adtool checks a tape as a whole"
+    return "check this part alone; `adtool explain G012` says how"
 
 
 # There is no gradient that could be wrong.

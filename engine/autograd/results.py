@@ -330,7 +330,8 @@ class TapeResult:
     overwritten, stale, broken, shared, made: what was seen while the program ran, where somebody
     watched.
     sought: what another run of the program would have to show; functions: what came of that.
-    remainders: of the Taylor test, where that was asked for.
+    remainders: of the Taylor test, where that was asked for. sampled: the framework of calls of
+    which equal ones were left out, or only looked at quickly; empty where all were checked.
     """
 
     tape: int
@@ -345,6 +346,7 @@ class TapeResult:
     functions: tuple[FunctionCheck, ...] = ()
     remainders: tuple[Remainders, ...] = ()
     made: tuple[Made, ...] = ()
+    sampled: str = ""
 
     @property
     def checked(self) -> int:

@@ -70,6 +70,7 @@ class Collection:
     left: functions that are left alone, and the package of each.
     Of equal calls (`kind`) the first is kept, the second, the fifth, the seventeenth ...
     quick: numbers of others that are kept, too, to be checked only where a quick look tells to.
+    sampled: whether some of them are not kept to be checked.
     """
 
     framework: str
@@ -84,6 +85,7 @@ class Collection:
     calls: int = 0
     tapes: Tapes | None = None
     quick: set[int] = field(default_factory=set)
+    sampled: bool = False
     _counts: Counter[Hashable] = field(default_factory=Counter)
     _said: set[Hashable] = field(default_factory=set)
 
@@ -109,6 +111,7 @@ class Collection:
         if not self.wants(name):
             return -1
         if not _sampled(count):
+            self.sampled = True
             small = quick and count <= QUICK and nbytes <= QUICK_BYTES
             if not small or not self.budget.take(nbytes, half=True):
                 return -1

@@ -144,7 +144,8 @@ def _checked(
             progress(len(chosen), len(chosen), "")
     except KeyboardInterrupt:
         raise CheckInterrupted(TapeResult(number, tuple(done), tuple(c.unchecked))) from None
-    return TapeResult(number, tuple(done), tuple(c.unchecked))
+    sampled = c.framework if c.sampled and not options.launches else ""
+    return TapeResult(number, tuple(done), tuple(c.unchecked), sampled=sampled)
 
 
 def _one(op: Operation, options: Options, number: int, seen: Seen) -> LaunchResult:

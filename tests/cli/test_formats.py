@@ -121,6 +121,31 @@ def test_a_format_that_is_nearly_one_is_no_file(adtool: Any) -> None:
     assert done.returncode == 2
     assert "there is no format `jsno`" in done.stderr
     assert "did you mean json=r.json? A file of that name is ./jsno=r.json" in done.stderr
+    assert "--out '' names no file" in adtool("check", "--out", "", "script.py").stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("trace", "--plot"), ("jacobian", "--plot"), ("report", "--html"), ("report", "--out"),
+     ("capture", "--out"), ("graph", "--out")],
+)  # fmt: skip
+def test_a_file_without_a_name(adtool: Any, command: str, option: str) -> None:
+    adtool.script("print('ran')\n")
+    done = adtool(command, option, "", "script.py")
+    assert done.returncode == 2 and done.stdout == "" and "names no file to write" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "other"), [("trace", "--plot"), ("jacobian", "--plot"), ("report", "--html")]
+)
+def test_two_names_of_one_option(adtool: Any, command: str, other: str) -> None:
+    """One of two files would not be written, and nothing would say so."""
+    adtool.script("print('ran')\n")
+    name = "a.html" if command == "report" else "a.png"
+    for first, second in (("--out", other), (other, "--out"), (other, other)):
+        done = adtool(command, first, name, second, f"b{name}", "script.py")
+        assert done.returncode == 2 and done.stdout == ""
+        assert f"--out and {other} are names of one option" in done.stderr
 
 
 LOOP = """

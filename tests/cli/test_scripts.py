@@ -56,11 +56,31 @@ KINDS = {
     "app.pyz": (_bytes(b"PK\3\4"), "is an archive", "unpack it"),
     "report.json": (b'{"schema": 1, "tool": "adtool 1"}', "is a report of adtool",
                     "adtool report report.json --out page.html"),
+    "report": (b'{"schema": 1, "tool": "adtool 1"}', "is a report of adtool",
+               "rename it to REPORT.json; `adtool report REPORT.json"),
+    "nb.py": (b'{"cells": [{"cell_type": "code", "execution_count": null}]}', "is a notebook",
+              "rename it to nb.ipynb, remove its lines with % or !, and convert it to a script: "
+              "jupyter nbconvert --to script nb.ipynb"),
+    "data.py": (b'{"a": [null, true]}', "is JSON", "name a script"),
     "data.json": (b"[1, 2]", "is JSON", "name a script"),
     "plot.png": (_bytes(b"\x89PNG"), "is a picture", "name a script"),
-    "types.pyi": (b"x: int\n", "is a stub", "call it types.py"),
+    "types.pyi": (b"x: int\n", "has the name of a stub, not of a Python script",
+                  "rename it to types.py"),
+    "fast.pyx": (b"cdef int x\n", "has the name of Cython code, not of a Python script",
+                 "rename it to fast.py"),
     "notes.txt": (b"first of all\n", "has a syntax error",
-                  "a name that ends in .txt is not that of a Python script"),
+                  "a file name that ends in .txt is not a Python script"),
+}  # fmt: skip
+# What standard input is refused for, and what the help says: of the content alone.
+INPUTS = {
+    "notebook": (b'{"cells": [], "metadata": {"a": null}, "nbformat": 4}', "is a notebook",
+                 "jupyter nbconvert --to script NOTEBOOK.ipynb"),
+    "report": (b'{"schema": 1, "tool": "adtool 1", "device": null}', "is a report of adtool",
+               "adtool report REPORT.json --out page.html"),
+    "json": (b'[{"a": null}]', "is JSON", "name a script"),
+    "library": (_bytes(b"\x7fELF"), "machine code", "name the Python script"),
+    "archive": (_bytes(b"PK\3\4"), "is an archive", "unpack it"),
+    "picture": (_bytes(b"\x89PNG"), "is a picture", "name a script"),
 }  # fmt: skip
 COMMANDS = (
     ["check"], ["baseline", "write"], ["capture"], ["jacobian"], ["graph"], ["trace"],
@@ -73,6 +93,16 @@ def refused(done: subprocess.CompletedProcess[str], words: str, help: str) -> No
     (error,) = [x for x in done.stderr.splitlines() if x.startswith("error: ")]
     assert words in error
     assert help in done.stderr.partition("\nhelp: ")[2]
+
+
+def piped(adtool: Any, content: bytes) -> subprocess.CompletedProcess[str]:
+    """`adtool check -` with these bytes on standard input."""
+    done = subprocess.run(
+        [*adtool.command, "check", "-"], cwd=adtool.folder, env=adtool.env, input=content,
+        capture_output=True, timeout=300,
+    )  # fmt: skip
+    out, err = done.stdout.decode(), done.stderr.decode()
+    return subprocess.CompletedProcess(done.args, done.returncode, out, err)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -94,9 +124,38 @@ def test_compiled_python(adtool: Any) -> None:
     source = adtool.script("x = 1\n", "sub/one.py")
     made = py_compile.compile(str(source))
     name = str(Path(str(made)).relative_to(adtool.folder))
-    refused(adtool("check", name), "is compiled Python", "made of: sub/one.py")
-    (adtool.folder / "plain.dat").write_bytes(Path(str(made)).read_bytes())
-    refused(adtool("check", "plain.dat"), "is compiled Python", "plain.py")
+    refused(adtool("check", name), "is compiled Python", "was made from: sub/one.py")
+    compiled = Path(str(made)).read_bytes()
+    for name in ("plain.dat", "other.py"):  # no help names a file that is not there, or this one
+        (adtool.folder / name).write_bytes(compiled)
+        done = adtool("check", name)
+        refused(done, "is compiled Python", "name the source that it was made from")
+        assert ".py" not in done.stderr.partition("\nhelp: ")[2]
+    done = piped(adtool, compiled)
+    refused(done, "standard input is compiled Python", "name the source")
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_standard_input_that_is_no_script(adtool: Any, kind: str) -> None:
+    content, words, help = INPUTS[kind]
+    done = piped(adtool, content)
+    refused(done, "standard input is ", help)
+    assert words in done.stderr
+
+
+def test_a_capture_on_standard_input(adtool: Any) -> None:
+    adtool.script(WRONG)
+    assert adtool("capture", "script.py", "--out", "run.adt").returncode == 0
+    content = (adtool.folder / "run.adt").read_bytes()
+    refused(piped(adtool, content), "standard input is a capture", "RUN.adt")
+
+
+@pytest.mark.parametrize("text", ["[1, 2]\n", "{'a': 1}\n", '{"a": [1, -2.0]}\n', "{*()}\n"])
+def test_displays_are_python(adtool: Any, text: str) -> None:
+    """What is JSON, and Python too, runs: from a file, and from standard input."""
+    adtool.script(text, "list.py")
+    for done in (adtool("check", "list.py"), adtool("check", "-", stdin=text)):
+        assert "made no tape" in done.stderr and done.returncode == 2
 
 
 def test_a_script_of_any_name(adtool: Any) -> None:
@@ -228,8 +287,12 @@ def test_modules_with_relative_imports(adtool: Any, words: list[str], module: st
 @pytest.mark.parametrize(
     ("module", "words", "help"),
     [
-        ("nosuch", "no module named `nosuch`", "from the current directory"),
-        ("pack.nosuch", "no module named `pack.nosuch`", "from the current directory"),
+        ("nosuch", "no module named `nosuch`", "in the current directory"),
+        ("pack.nosuch", "no module named `pack.nosuch`", "in the current directory"),
+        ("pack/sizes.py", "no module named `pack/sizes.py`", "without .py: -m pack.sizes"),
+        ("./pack/sizes.py", "no module named `./pack/sizes.py`", "without .py: -m pack.sizes"),
+        ("pack/sizes", "no module named `pack/sizes`", "the name of a module: -m pack.sizes"),
+        ("../x/rel.py", "no module named `../x/rel.py`", "without -m adtool takes a file"),
         ("pack.sizes.py", "no module named `pack.sizes.py`", "-m pack.sizes"),
         ("pack.sub", "is a package without a `__main__`", "-m pack.sub.module"),
     ],

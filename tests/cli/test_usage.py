@@ -136,7 +136,20 @@ def test_explain(adtool: Any) -> None:
 
 def test_a_code_that_is_none(adtool: Any) -> None:
     assert "did you mean E402? `adtool explain` lists all codes" in adtool("explain", "E4O2").stderr
-    assert "did you mean wrong-gradient?" in adtool("explain", "wrong-gradint").stderr
+    for word in ("wrong-gradint", "wrong", "WRONG_GRADIENT"):
+        assert "did you mean wrong-gradient?" in adtool("explain", word).stderr
+    for word in ("g1", "G0001"):
+        assert "did you mean G001?" in adtool("explain", word).stderr
+    for word in ("G999", "gradient", "X1", "G" + "9" * 6000, "seldom"):  # near nothing, or several
+        done = adtool("explain", word)
+        assert done.returncode == 2 and "did you mean" not in done.stderr
+        assert "`adtool explain` lists all codes" in done.stderr
+
+
+@pytest.mark.parametrize("words", ["G001 G002", "G001,G002"])
+def test_several_codes(adtool: Any, words: str) -> None:
+    done = adtool("explain", words)
+    assert done.returncode == 2 and "name one code at a time" in done.stderr
 
 
 def test_nothing_is_named(adtool: Any) -> None:
@@ -154,4 +167,4 @@ def test_help_on_a_narrow_terminal(adtool: Any, width: int) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "…" not in done.stdout and max(map(len, done.stdout.splitlines())) <= width
     assert "  --format text|json|junit|sarif|github|markdown\n" in done.stdout
-    assert done.stdout.index("\nExamples:\n") < done.stdout.index("\nHow the target runs:\n")
+    assert done.stdout.index("\nExamples:\n") < done.stdout.index("\nHow the script runs:\n")

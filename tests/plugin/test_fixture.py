@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.plugin.project import Project
 
 TESTS = """
@@ -166,6 +168,27 @@ def test_fixture_and_marker(project: Project) -> None:
     assert "G008" in done.text("test_kernel_outside")
     assert "the test recorded no tape" in done.text("test_marked_nothing")
     assert done.section[0].startswith("6 tests, 5 tapes, 5 launches, 5 pairs checked: 2 tests")
+
+
+def test_a_marked_test_of_a_framework_alone(project: Project) -> None:
+    """It has no gradient that adtool checks, and is not asked for a tape of the engine."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    project.write(
+        "test_plain.py",
+        """
+import pytest
+import torch
+
+@pytest.mark.adtool
+def test_plain():
+    x = torch.ones(3, requires_grad=True)
+    (x * x).sum().backward()
+""",
+    )
+    done = project()
+    assert done.kinds()["test_plain"] != ["passed"]
+    said = done.text("test_plain")
+    assert "the test calls no handwritten gradient" in said and "Tape" not in said
 
 
 def test_markers_that_are_wrong_stop_at_collection(project: Project) -> None:

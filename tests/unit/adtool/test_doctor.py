@@ -31,7 +31,7 @@ def test_every_piece_is_named(pieces: Any) -> None:
     report, items = pieces()
     assert report.ok and report.exit_code == 0
     for name in ("python", "compiler", "cache", "kernels on the CPU", "CUDA", "numpy", "cupy",
-                 "torch", "jax", "paddle", "numba", "matplotlib", "graphviz",
+                 "torch", "jax", "paddle", "numba", "matplotlib", "graphviz (Python package)",
                  "jinja2"):  # fmt: skip
         assert items[name].status == "ok" or items[name].help, name
     assert {"torch", "jax"} & set(sys.modules) == before

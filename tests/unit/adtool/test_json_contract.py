@@ -16,7 +16,7 @@ Make = Callable[..., Any]
 REPORT = {
     "schema", "tool", "script", "device", "ok", "exit_code", "launches", "end_to_end", "findings",
     "error", "gate", "tapes", "seconds", "notes", "durations",
-    "taylor", "gate_accuracy", "partial", "recorded",
+    "taylor", "gate_accuracy", "partial", "recorded", "sampled",
 }  # fmt: skip
 LAUNCH = {
     "tape", "index", "kernel", "file", "line", "dim", "pairs", "call_file", "call_line", "skipped",
