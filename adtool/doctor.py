@@ -22,6 +22,7 @@ from adtool.counts import counted
 from adtool.exits import Exit
 from adtool.memory import in_words
 from adtool.report import SCHEMA
+from adtool.sources import WARP_NAME
 from engine.classes import dataclass
 
 Status = Literal["ok", "missing", "problem"]
@@ -74,7 +75,7 @@ _PACKAGES = (
 )
 # A program has the same name as this package, and adtool does not use the program.
 _NAMES = {"graphviz": "graphviz (Python package)"}
-_WATCHED = ("torch", "jax", "warp")
+_WATCHED = {"torch": "PyTorch", "jax": "JAX", "warp": WARP_NAME}
 
 
 def examine() -> DoctorReport:
@@ -146,7 +147,7 @@ def _framework(item: Item) -> Item:
     seams = "; ".join(said.splitlines())
     return replace(
         item, status="problem", found=f"{item.found} cannot be watched: {seams}",
-        help=endings.UNWATCHED,
+        help=endings.unwatched_help(_WATCHED[item.name]),
     )  # fmt: skip
 
 

@@ -51,11 +51,11 @@ def reported(outcome: Outcome) -> Failure | None:
     )  # fmt: skip
 
 
-UNWATCHED = (
-    "use another version of the framework, or a newer adtool (docs/frameworks.md has the versions "
-    "that are tested; `adtool doctor` tests the one that is installed); until then, test these "
-    "gradients another way: torch.autograd.gradcheck, jax.test_util.check_grads"
-)
+_ANOTHER_WAY = {
+    "PyTorch": "test these gradients with torch.autograd.gradcheck",
+    "JAX": "test these gradients with jax.test_util.check_grads",
+    WARP_NAME: f"run the script on the engine, with --alias {WARP}",
+}
 _LOOPS = 4  # of a kernel, that are named
 _FUNCTIONS = 4  # that are named
 _SO_FAR = "; adtool reports the checks up to then"
@@ -84,7 +84,20 @@ def untouched(functions: Sequence[str], what: str) -> Failure:
 
 def unwatched(seams: Sequence[Unwatched]) -> Failure:
     """Nothing was found to check, in a program with a framework that cannot be watched."""
-    return Failure("unwatched", f"nothing was checked: {not_watched(seams)}", UNWATCHED)
+    return Failure(
+        "unwatched",
+        f"nothing was checked: {not_watched(seams)}",
+        unwatched_help(seams[0].framework),
+    )
+
+
+def unwatched_help(framework: str) -> str:
+    """What to do about a framework that cannot be watched."""
+    return (
+        "use another version of the framework, or a newer adtool (docs/frameworks.md has the "
+        "tested versions, and `adtool doctor` tests the installed one); until then, "
+        + _ANOTHER_WAY[framework]
+    )
 
 
 def not_watched(seams: Sequence[Unwatched]) -> str:

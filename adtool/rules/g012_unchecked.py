@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from adtool.counts import counted
-from adtool.endings import UNWATCHED, not_watched
+from adtool.endings import not_watched, unwatched_help
 from adtool.report import Finding
 from adtool.rules.base import Manual, Rule, grouped, named, remedy, seen
 from adtool.rules.g004_broken_path import unheard
@@ -103,7 +103,8 @@ class Unchecked(Rule):
         """One finding for each framework of which something could not be watched."""
         for seams in grouped(session.unwatched, lambda s: s.framework):
             yield self.finding(
-                f"{not_watched(seams)}; what the script does there was not checked", UNWATCHED,
+                f"{not_watched(seams)}; what the script does there was not checked",
+                unwatched_help(seams[0].framework),
                 span=None, tape=-1, launch=-1, severity="warning",
             )  # fmt: skip
 

@@ -182,7 +182,7 @@ def test_nothing_is_fetched(project: Any, settings: dict[str, str]) -> None:
         done = project("check", "--changed-since", revision, "a.py")
         assert done.returncode == 2 and "partial clone" in done.stderr
     done = project("check", "--changed-since", "0123456789" * 4, "a.py")
-    assert done.returncode == 2 and "is not a revision" in done.stderr
+    assert done.returncode == 2 and "` does not exist" in done.stderr
     assert not marker.exists()
     subprocess.run(["git", "cat-file", "-p", gone[1]],
                    cwd=project.folder, capture_output=True, check=False, timeout=5)  # fmt: skip

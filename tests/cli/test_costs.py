@@ -97,7 +97,7 @@ def test_a_program_that_does_something_else_each_time_is_run_once_more(adtool: A
     counts = Counts(adtool, PROGRAM.replace("SCALE", scale).replace("TAPES", "1"), "--rerun")
     assert len(counts.runs) == 2
     notes = [f for f in counts.report["findings"] if f["code"] == "G012"]
-    assert any("another run gave other values" in str(f) for f in notes)
+    assert any("repeated run gave other values" in str(f) for f in notes)
 
 
 def test_a_run_with_moved_inputs_that_hangs_is_ended(adtool: Any) -> None:

@@ -171,7 +171,7 @@ def test_both_are_wanted(adtool: Tool) -> None:
     )
     done = adtool("check", "main.py")
     assert done.returncode == 2
-    for words in ("`engine` is a module of the program", "engine.py) and one of the tool",
+    for words in ("`engine` is a module of the program", "engine.py) and of adtool",
                   "--alias warp"):  # fmt: skip
         assert words in " ".join(done.stderr.split()), done.stderr
 

@@ -141,7 +141,7 @@ def test_only_reports_are_replaced(tmp_path: Path, root: Path, kernels: Path, fo
     notes = tool.folder / "notes.md"
     notes.write_text("precious: adtool\n")
     done = tool("check", "script.py")
-    assert done.returncode == 2 and "no report of adtool" in done.stderr
+    assert done.returncode == 2 and "not a report of adtool" in done.stderr
     assert notes.read_text() == "precious: adtool\n"
     notes.unlink()
     assert tool("check", "script.py").returncode == 0
@@ -162,7 +162,7 @@ def test_a_pipe_or_a_folder_in_its_place(tmp_path: Path, root: Path, kernels: Pa
     tool = _project(tmp_path, root, kernels, 'output = ["markdown=notes.md"]')
     os.mkfifo(tool.folder / "notes.md")
     done = tool("check", "script.py")
-    assert done.returncode == 2 and "no report of adtool" in done.stderr
+    assert done.returncode == 2 and "not a report of adtool" in done.stderr
     (tool.folder / "notes.md").unlink()
     (tool.folder / "notes.md").mkdir()
     assert tool("check", "script.py").returncode == 2
