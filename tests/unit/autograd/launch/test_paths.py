@@ -124,7 +124,7 @@ def test_the_branch_that_ran_is_checked(name: str) -> None:
     found = check_tape(launched(RIGHT[name]))
     assert [p.verdict for p in found.launches[0].pairs] == ["pass"]
     assert not can_lift(RIGHT[name].plan.variants)
-    assert found.whole is not None and "no float64 form" in found.whole.reason
+    assert found.whole is not None and "no equivalent float64 form" in found.whole.reason
     found = check_tape(launched(WRONG[name]))
     assert [p.verdict for p in found.launches[0].pairs] == ["fail"]
 

@@ -98,7 +98,10 @@ def test_a_wrong_second_derivative_of_a_right_gradient() -> None:
 
 @pytest.mark.parametrize(
     ("kernel", "arrays", "reason"),
-    [(in_place, 1, "overwrites what its adjoint reads"), (powers, 2, "saves values of loops")],
+    [
+        (in_place, 1, "overwrites values that its adjoint reads"),
+        (powers, 2, "saves values of loops"),
+    ],
 )
 def test_refused_with_the_reason(kernel: Any, arrays: int, reason: str) -> None:
     tape = recorded(kernel, *[floats(X), zeros()][:arrays])
