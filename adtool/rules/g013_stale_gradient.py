@@ -41,14 +41,18 @@ class StaleGradient(Rule):
             of PyTorch got the gradient and the array then holds what the optimizer computed.
 
             Steps that the host makes in another way, such as with NumPy, are only seen by their
-            results, so adtool demands evidence. The gradient must have numbers of at least
-            three sizes. Two changes of the array, one after the other, must be steps along its
-            gradient, up or down: either a multiple of it, or, with 8 or more numbers whose
-            gradients have both signs, each number moves by the sign of its gradient, and
-            numbers with larger gradients move as far or farther, or all move about as far (up
-            to a factor of 2). The two changes must not look like points on a line that was
-            chosen before. All else stays a warning, for example steps of an array with one or
-            two numbers.
+            results, so adtool demands evidence. Two changes of the array, one after the other,
+            must be steps along its gradient. They are in three cases. Both are the same negative
+            multiple of their gradients, which have numbers of at least two sizes. Both are
+            multiples of gradients that have numbers of at least three sizes and different
+            directions. Or, with 8 or more numbers and gradients of both signs, each number moves
+            by the sign of its gradient, and either numbers with larger gradients move at least
+            as far, or all move about as far (up to a factor of 2); such changes must not lie on
+            one line, except if all numbers move equally far.
+
+            One change alone is evidence if it is a negative multiple of a gradient with numbers
+            of at least three sizes, no backward pass follows, and it does not just scale the
+            array. All else stays a warning, for example any step of an array with one number.
 
             Accumulation over several tapes at unchanged values is right, and so is running a
             tape again at new inputs if everything was computed again: adtool reports neither.

@@ -99,6 +99,10 @@ class Part:
                     return True
         return False
 
+    def stands_alone(self, step: Step) -> bool:
+        """Whether one step is evidence if nothing comes after it."""
+        return step.stands_alone(self._start.astype(np.float64))
+
     def step(self) -> Step | None:
         """How the array has changed, as a step along the gradient that this was at first."""
         owner = self._owner()
@@ -205,6 +209,8 @@ class Unread:
         self._mixtures: list[Mixture] = []
         self._lent: list[Mixture] = []
         self._read: list[Mixture] = []  # since the last pass, and were not seen to be used
+        # Steps that are evidence if nothing follows them, by the memory of the array.
+        self._last: list[tuple[ref[Storage], Geometry, Mixture]] = []
         # How an array changed when it was last looked at, by its memory and place there.
         self._steps: WeakKeyDictionary[Storage, dict[Geometry, Step]] = WeakKeyDictionary()
 
@@ -264,7 +270,7 @@ class Unread:
 
     def began(self, run: Pass) -> Iterator[Mixture]:
         """A backward pass is about to set its seeds."""
-        yield from self.closed()
+        yield from self.closed(False)
         self._read.clear()
         grads = [g for a, _ in run.seeds if (g := a.existing_grad) is not None]
         for m in self._mixtures:
@@ -279,8 +285,11 @@ class Unread:
                 p.renew()
         self._mixtures = [m for m in self._mixtures if any(p.where.any() for p in m.parts)]
 
-    def closed(self) -> Iterator[Mixture]:
-        """Nothing more will happen. What is still there was not read as far as anybody knows."""
+    def closed(self, ends: bool = True) -> Iterator[Mixture]:
+        """Nothing more will happen. What is still there was not read as far as anybody knows.
+
+        ends: False where a backward pass comes next.
+        """
         yield from self.settle()
         yield from self._told([m for m in self._mixtures if m.used_unseen()])
         along = self._along()
@@ -288,10 +297,14 @@ class Unread:
             m for m in self._read
             if any(p.holds_computed() or p in along for p in m.parts)
         )  # fmt: skip
+        if ends:
+            yield from (m.used() for m in {id(m): m for *_, m in self._last}.values())
+            self._last.clear()
 
     def _along(self) -> set[Part]:
         """Those parts of what was read along which their arrays moved, this time and before."""
         out, steps = set[Part](), list[tuple[Storage, Geometry, Step | None]]()
+        last = list[tuple[ref[Storage], Geometry, Mixture]]()
         for m in self._read:
             for p in m.parts:
                 if (owner := p.owner) is None:
@@ -300,12 +313,18 @@ class Unread:
                 before = self._steps.get(memory, {}).get(key)
                 if step is not None and before is not None and step.confirms(before):
                     out.add(p)
+                elif step is not None and before is None and p.stands_alone(step):
+                    last.append((ref(memory), key, m))
                 steps.append((memory, key, step))
         for memory, key, step in steps:
             known = self._steps.setdefault(memory, {})
             known.pop(key, None)
             if step is not None:
                 known[key] = step
+        looked_at = [(memory, key) for memory, key, _ in steps]
+        self._last = [
+            x for x in self._last if not any(x[0]() is m and x[1] == k for m, k in looked_at)
+        ] + last
         return out
 
     def _told(self, found: Iterable[Mixture]) -> Iterator[Mixture]:
