@@ -78,10 +78,8 @@ def _tables(report: JacobianReport) -> list[Table]:
         verdict = Text(v.verdict, style=styles.VERDICT.get(v.verdict, ""))
         if v.reason:
             verdict.append(f" ({v.reason})", style=styles.DIM)
-        checks.add_row(
-            Text(v.input), Text(v.output), _error(v.error) + " d" * (v.direction and v.error is not None),
-            _error(v.rel_error), verdict,
-        )  # fmt: skip
+        error = _error(v.error) + " d" * (v.direction and v.error is not None)
+        checks.add_row(Text(v.input), Text(v.output), error, _error(v.rel_error), verdict)
     return [table, checks]
 
 
