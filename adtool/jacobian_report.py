@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adtool import codec, endings, files
+from adtool.folds import measures
 from adtool.jacobian_choice import chosen as chosen_kernel
 from adtool.job import JacobianOptions
 from adtool.outcome import Outcome
 from adtool.pair_errors import known_errors
+from adtool.results import pair_of
 from adtool.rules.base import remedy
 from engine.autograd import (
     Jacobians,
@@ -26,11 +28,16 @@ from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from engine import CapturedTape
+    from engine.autograd import PairResult
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a check says of one pair: see `adtool.report.Pair`."""
+    """What a check says of one pair: see `adtool.report.Pair`.
+
+    error, rel_error: of the worst entry, or (direction) of the worst random direction, as the table
+    of `adtool check` has them; None where that is not known.
+    """
 
     input: str
     output: str
@@ -38,6 +45,9 @@ class Verdict:
     max_abs_error: float | None
     max_rel_error: float | None
     reason: str = ""
+    error: float | None = None
+    rel_error: float | None = None
+    direction: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +120,7 @@ def look(
         reference = recorded_jacobians(*given, differences=True, share=share)
         shown = error_jacobians(found, reference, options.error == "relative")
         result = check_recorded(*given).launches[0]
-        verdicts = tuple(
-            Verdict(p.input, p.output, p.verdict, *known_errors(p), p.reason) for p in result.pairs
-        )
+        verdicts = tuple(map(_verdict, result.pairs))
     if options.plot:
         _draw(shown, options, folder, f"{record.kernel.key} (launch {number}:{index})")
     span, site = record.definition, record.site
@@ -123,6 +131,13 @@ def look(
     )  # fmt: skip
     (folder / files.JACOBIAN).write_text(codec.dumps(report), encoding="ascii")
     return None
+
+
+def _verdict(p: PairResult) -> Verdict:
+    m = measures(pair_of(p))
+    return Verdict(
+        p.input, p.output, p.verdict, *known_errors(p), p.reason, m.error, m.relative, m.direction
+    )
 
 
 def _launches(tape: CapturedTape) -> list[tuple[int, Any]]:

@@ -29,7 +29,7 @@ def _launch(tape: int, launch: LaunchResult, known: dict[int, tuple[Pair, ...]])
     site = launch.site
     pairs = known.get(id(launch.pairs))
     if pairs is None:
-        pairs = known[id(launch.pairs)] = tuple(_pair(p) for p in launch.pairs)
+        pairs = known[id(launch.pairs)] = tuple(pair_of(p) for p in launch.pairs)
     return Launch(
         tape, launch.index, launch.kernel, launch.span.file, launch.span.line, launch.dim,
         pairs,
@@ -40,7 +40,8 @@ def _launch(tape: int, launch: LaunchResult, known: dict[int, tuple[Pair, ...]])
     )  # fmt: skip
 
 
-def _pair(p: PairResult) -> Pair:
+def pair_of(p: PairResult) -> Pair:
+    """One pair, in the report's form."""
     w = p.worst
     worst = None if w is None else Worst(
         w.row, w.col, w.ad, w.oracle, w.row_name, w.col_name, w.relative, w.allowed

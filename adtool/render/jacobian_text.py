@@ -70,7 +70,7 @@ def _tables(report: JacobianReport) -> list[Table]:
     checks = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style=styles.HEAD)
     for head in ("input", "output"):
         checks.add_column(head, no_wrap=True, min_width=_longest(report, head))
-    for head in ("max abs\nerror", "max rel\nerror"):
+    for head in ("error", "relative\nerror"):
         checks.add_column(head, justify="right", no_wrap=True)
     words = [w for v in report.verdicts for w in (v.verdict, *v.reason.split())]
     checks.add_column("verdict", min_width=max(map(len, words)) + 2)
@@ -78,10 +78,8 @@ def _tables(report: JacobianReport) -> list[Table]:
         verdict = Text(v.verdict, style=styles.VERDICT.get(v.verdict, ""))
         if v.reason:
             verdict.append(f" ({v.reason})", style=styles.DIM)
-        checks.add_row(
-            Text(v.input), Text(v.output), _error(v.max_abs_error), _error(v.max_rel_error),
-            verdict,
-        )  # fmt: skip
+        error = _error(v.error) + " d" * (v.direction and v.error is not None)
+        checks.add_row(Text(v.input), Text(v.output), error, _error(v.rel_error), verdict)
     return [table, checks]
 
 
