@@ -336,7 +336,7 @@ def test_no_memory_for_anything(adtool: Any) -> None:
     done = adtool("check", "--memory", "0", "script.py")
     assert done.returncode == 2
     assert "at launch time are lost: copies of arrays that launches read" in done.stderr
-    assert "help: allow more with --memory GIB" in done.stderr
+    assert "help: raise the limit with --memory GIB" in done.stderr
 
 
 def test_the_tapes_of_the_scripts_own_capture(adtool: Any) -> None:

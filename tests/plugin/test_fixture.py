@@ -196,7 +196,7 @@ def test_markers_that_are_wrong_stop_at_collection(project: Project) -> None:
     for name, marker, words in [
         ("unknown", "gaet='note'", "did you mean `gate`?"),
         ("value", "rtol='much'", "rtol is a number"),
-        ("code", "expect=['G77']", "no finding has the code 'G77'"),
+        ("code", "expect=['G77']", "unknown code 'G77'"),
         ("switch", "enabled='no'", "enabled is True or False, not 'no'"),
         ("words", "'G001'", "takes keywords, not 'G001'"),
     ]:
