@@ -14,7 +14,7 @@ from engine.foreign import FRAMEWORKS
 def in_place_of_engine(target: Target, alias: str | None = None) -> tuple[str, ...]:
     """Names of the frameworks that a program has imported which ran in this process.
 
-    None where one of its files imports the engine. alias: another name of the engine, as of
+    Empty where one of its files imports the engine. alias: another name of the engine, as of
     --alias.
     """
     found = tuple(
