@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 import sys
 
+import engine
 from adtool.job import Target
 from adtool.strays import texts_of
 from engine.foreign import FRAMEWORKS
-from engine.itself import ENGINE
 
 
 def in_place_of_engine(target: Target, alias: str | None = None) -> tuple[str, ...]:
     """Names of the frameworks that a program has imported which ran in this process.
 
-    None where one of its files imports the engine. alias: another name of the engine, as of
+    Empty where one of its files imports the engine. alias: another name of the engine, as of
     --alias.
     """
     found = tuple(
-        name for module, _, name in FRAMEWORKS if sys.modules.get(module) not in (None, ENGINE)
+        name for module, _, name in FRAMEWORKS if sys.modules.get(module) not in (None, engine)
     )
-    names = "|".join(filter(None, (ENGINE.__name__, alias)))
+    names = "|".join(filter(None, (engine.__name__, alias)))
     imports = re.compile(rf"^[ \t]*(?:import|from)[ \t]+(?:{names})\b", re.MULTILINE)
     if found and any(imports.search(text) for text in texts_of(target)):
         return ()

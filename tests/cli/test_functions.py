@@ -166,3 +166,18 @@ def test_a_function_of_an_installed_package_is_left_alone_with_words(adtool: Any
     adtool.script(text + mine, "both.py")
     report = adtool.report("both.py")
     assert report["exit_code"] == 0 and any("`Cube` of cubelib" in n for n in report["notes"])
+
+
+def test_a_difference_that_is_intended(adtool: Any) -> None:
+    """The help names a comment for it, and the comment at the line of the finding does it."""
+    adtool.script(CUBE.format(factor=2))
+    done = adtool("check", "script.py")
+    assert done.returncode == 1
+    said = "if the difference is intended, mark the line with `# adtool: ignore[G001]`"
+    assert said in done.stdout
+    line = "def backward(ctx, grad):"
+    assert f"| {'    ' + line}" in done.stdout
+    text = CUBE.format(factor=2).replace(line, f"{line}  # adtool: ignore[G001]")
+    adtool.script(text)
+    done = adtool("check", "script.py")
+    assert done.returncode == 0 and "passed (1 suppressed)" in done.stdout

@@ -81,7 +81,8 @@ def test_what_cannot_be_shown(adtool: Any, args: list[str], words: str, help: st
 def test_doctor(adtool: Any) -> None:
     done = adtool("doctor")
     assert done.returncode == 0, done.stdout
-    assert "kernels on the CPU  ok       compiled and run, with a gradient" in done.stdout
+    said = " ".join(done.stdout.split())
+    assert "kernels on the CPU ok compiled and run, with a gradient" in said
     adtool.env["CXX"] = "no-such-compiler"
     done = adtool("doctor", "--format", "json")
     data = json.loads(done.stdout)
