@@ -23,6 +23,7 @@ from adtool.job import Keep
 from adtool.page.document import render_html
 from adtool.page.sources import page_data_of_last
 from engine.autograd import GraphOptions, Witness, dot, graph
+from tests import reports
 from tests.unit.archive.test_round_trip import (
     program_of_functions,
     program_of_loops,
@@ -53,7 +54,8 @@ def capture(name: str) -> bytes:
         written = write_tapes([t for t in found.tapes if t.records], Keep(str(path), 1 << 30, 99))
         assert not written.why
         head = Head("adtool 0", f"{name}.py", sources=written.sources)
-        complete(path, head, (Path(folder) / container.TRACES).read_text())
+        text = (Path(folder) / container.TRACES).read_text()
+        complete(path, head, text, reports.report())
         return path.read_bytes()
 
 
