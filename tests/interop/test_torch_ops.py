@@ -16,8 +16,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:The .*vmap.*:UserWarning", "ignore:.*torch.jit.*:DeprecationWarning"
 )
 F64 = torch.float64
-
-
 # `opcheck` of some versions of PyTorch reads gradients of tensors that are not leaves.
 TORCH_ITSELF = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a")
 
