@@ -102,7 +102,7 @@ def test_what_a_compiler_refuses_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.delenv("ENGINE_CACHE_DIR", raising=False)
     monkeypatch.setattr(nvrtc, "find", lambda: Refusing(f"{nvrtc.FILE}(3): error: it is Monday"))
     backend = Cuda()
-    with pytest.raises(CompilerError, match="gave up on kernel 'doubles'") as e:
+    with pytest.raises(CompilerError, match="failed on kernel 'doubles'") as e:
         backend.compile([ir(doubles)])
     (d,) = e.value.diagnostics
     assert d.code == "E302" and d.notes[1].endswith("error: it is Monday")
