@@ -101,7 +101,7 @@ def test_filled_arrays_with_gradients():
         b = wp.full((2, 2), 3.0, requires_grad=True)
         assert a.requires_grad
         assert b.grad.numpy().tolist() == [[0, 0], [0, 0]]
-        with pytest.warns(UserWarning, match="means nothing"):
+        with pytest.warns(UserWarning, match="has no effect"):
             assert not wp.full(4, 1, requires_grad=True).requires_grad
 
 

@@ -333,7 +333,7 @@ def inner_of_another(f: Items):
 @pytest.mark.parametrize(
     ("kernel", "words"),
     [
-        (in_a_function, "which argument of the kernel that is, is not known there"),
+        (in_a_function, "where the argument of the kernel is unknown"),
         (a_part, "would refer to a part of an array"),
         (inner, "in its own structs"),
         (inner_of_another, "in its own structs"),
@@ -357,7 +357,7 @@ def test_launches_that_are_refused():
         wp.launch(turn, 2, [f])
     with pytest.raises(LaunchError, match=r"E206.*shares memory with argument 'o'"):
         wp.launch(changed_in_place, 2, [f, o, o])
-    with pytest.raises(LaunchError, match=r"E202.*no array of the engine"):
+    with pytest.raises(LaunchError, match=r"E202.*not an array of the engine"):
         wp.launch(changed_in_place, 2, [f, o.numpy(), o])
     assert [f[i].a is r for i, r in enumerate(rows)] == [True, True]
     assert not o.numpy().any()
