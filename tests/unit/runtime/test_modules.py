@@ -142,7 +142,8 @@ def test_a_group_of_its_own():
     with pytest.raises(LaunchError, match=r"E202.*no module option 'fast'"):
         wp.kernel(module="unique", module_options={"fast": True})(times)
     wrong = [
-        ({"fast_math": True}, None, "apply to other kernels"), ({}, "some_group", "apply to other kernels"),
+        ({"fast_math": True}, None, "apply to other kernels"),
+        ({}, "some_group", "apply to other kernels"),
         ("fast_math", "unique", "must be a dictionary, got 'fast_math' of type str"),
         *(({"deterministic_max_records": n}, "unique", "not negative") for n in (True, 1.5, -1)),
     ]  # fmt: skip
