@@ -254,7 +254,7 @@ def test_a_capture_with_its_check_knows_what_only_the_program_tells(adtool: Tool
     ("args", "words"),
     [
         (["capture"], "the script is missing"),
-        (["capture", "--out", ".", "train.py"], "`.` cannot be written: it is a folder"),
+        (["capture", "--out", ".", "train.py"], "an empty name, or `.`, names no file to write"),
         (
             ["capture", "--out", "x.py", "train.py"],
             "a capture must not have the name of a Python file",
