@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 from adtool.counts import counted
@@ -78,12 +79,15 @@ def legend(shown: Sequence[TableData]) -> str:
     """
     rows = [row for t in shown for row in t.rows]
     out = []
-    if any(t.folded for t in shown):
-        out.append("x40 stands for 40 rows, of which the worst is shown")
-    if any("/" in row.launch for row in rows):
-        out.append("3/40 for 3 rows of 40")
-    if any("d" in row.checked for row in rows):
-        out.append("80+3d means 80 Jacobian entries and 3 random directions over the whole array")
+    for mark in [row.launch for row in rows if re.fullmatch(r"x\d+", row.launch)][:1]:
+        out.append(f"{mark} stands for {mark[1:]} rows, of which the worst is shown")
+    for mark in [row.launch for row in rows if re.fullmatch(r"\d+/\d+", row.launch)][:1]:
+        out.append("{} stands for {} rows of {}, of which the worst is shown".format(
+            mark, *mark.split("/")))  # fmt: skip
+    for mark in [row.checked for row in rows if re.fullmatch(r"\d+\+\d+d", row.checked)][:1]:
+        entries, directions = mark[:-1].split("+")
+        out.append(f"{mark} means {entries} Jacobian entries and {directions} random directions "
+                   "over the whole array")  # fmt: skip
     if any(row.error.endswith("d") for row in rows):
         out.append("an error with d is that of a direction")
     return f"columns: {'; '.join(out)}" if out else ""
