@@ -227,9 +227,9 @@ def test_what_the_host_has_to_do_is_left_to_python(there: Any) -> None:
         (lambda: wp.copy(x, host), "gives"),
         (lambda: host.fill_(2.0), "cpu"),
         (lambda: wp.launch(says, dim=2, inputs=[x]), "reads"),
-        (lambda: wp.record_event(), "for Python"),
-        (lambda: launch(True), "for Python"),
-        (lambda: wp.capture_while(wp.zeros(1, dtype=int), lambda: None), "for Python"),
+        (lambda: wp.record_event(), "must run in Python"),
+        (lambda: launch(True), "must run in Python"),
+        (lambda: wp.capture_while(wp.zeros(1, dtype=int), lambda: None), "must run in Python"),
     ]
     for work, why in works:
         with wp.ScopedCapture() as capture:
