@@ -84,7 +84,7 @@ def ends_at(trace: TapeTrace, left: float = 0.0) -> int | None:
             return None
         if gone > left * start or not onward[position]:
             return None
-        got = [reached[a] for a in _leaves_before(listing, position) if a in reached]
+        got = [reached[a] for a in before(listing, position)[1] if a in reached]
         if got and min(got) > left * start:
             return None
         return position
@@ -121,13 +121,15 @@ def at_leaves(trace: TapeTrace) -> dict[int, float]:
     return out
 
 
-def _leaves_before(listing: TapeListing, position: int) -> set[int]:
-    """The arrays that what an operation reads was computed from, and those between."""
+def before(listing: TapeListing, position: int) -> tuple[set[int], set[int]]:
+    """The operations that an operation depends on, by index, and the arrays."""
+    operations = set[int]()
     needed = {whole(listing, a) for a in listing.inputs(listing.operations[position])}
     for x in reversed(listing.operations[:position]):
         if any(whole(listing, a) in needed for a in listing.outputs(x)):
+            operations.add(x.index)
             needed |= {whole(listing, a) for a in listing.inputs(x)}
-    return needed
+    return operations, needed
 
 
 def _onward(listing: TapeListing) -> list[bool]:

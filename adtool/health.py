@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from adtool.coverage import partly
-from adtool.gradients import ends_at, together
+from adtool.gradients import before, ends_at, together, whole
 from adtool.last import Last
 from adtool.places import shortened
 from adtool.report import Finding
@@ -235,25 +235,19 @@ def _first(
 def path_of(listing: TapeListing, index: int) -> frozenset[int]:
     """The operations that lead to one, and those that lead on from it: by flow of data."""
     at = next(i for i, x in enumerate(listing.operations) if x.index == index)
-    whole = {i: i if a.base < 0 else a.base for i, a in enumerate(listing.arrays)}
-    kept = {index}
-    needed = {whole[a] for a in listing.inputs(listing.operations[at])}
-    for x in reversed(listing.operations[:at]):
-        if needed & {whole[a] for a in listing.outputs(x)}:
-            kept.add(x.index)
-            needed |= {whole[a] for a in listing.inputs(x)}
-    reached = {whole[a] for a in listing.outputs(listing.operations[at])}
+    kept = {index, *before(listing, at)[0]}
+    reached = {whole(listing, a) for a in listing.outputs(listing.operations[at])}
     ahead = []
     for x in listing.operations[at + 1 :]:
-        if reached & {whole[a] for a in listing.inputs(x)}:
-            reached |= {whole[a] for a in listing.outputs(x)}
+        if reached & {whole(listing, a) for a in listing.inputs(x)}:
+            reached |= {whole(listing, a) for a in listing.outputs(x)}
             ahead.append(x)
     # Of what comes after, what leads to where the backward pass began, if that is known.
-    wanted = {whole[a] for a in listing.seeded} & reached
+    wanted = {whole(listing, a) for a in listing.seeded} & reached
     if not wanted:
         return frozenset(kept | {x.index for x in ahead})
     for x in reversed(ahead):
-        if wanted & {whole[a] for a in listing.outputs(x)}:
+        if wanted & {whole(listing, a) for a in listing.outputs(x)}:
             kept.add(x.index)
-            wanted |= {whole[a] for a in listing.inputs(x)}
+            wanted |= {whole(listing, a) for a in listing.inputs(x)}
     return frozenset(kept)

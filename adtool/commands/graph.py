@@ -15,6 +15,7 @@ import typer
 from adtool.commands import options as opt
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
+from adtool.counts import counted
 from adtool.exits import Exit, ToolError
 from adtool.places import short
 from adtool.saying import say
@@ -231,8 +232,8 @@ def graph(
     write_file(data, out)
     many = last.traces.recorded
     operations = trace.listing.records
-    say(f"tape {trace.tape} of {many} ({last.script}): {_count(operations, 'operation')}, "
-          f"{_count(len(trace.listing.arrays), 'array')}")  # fmt: skip
+    say(f"tape {trace.tape} of {many} ({last.script}): {counted(operations, 'operation')}, "
+          f"{counted(len(trace.listing.arrays), 'array')}")  # fmt: skip
     for line in (*dict.fromkeys(n for n in found.notes if n not in unseen), *lines):
         say(f"  {line}")
     say(f"drawn to {out}")
@@ -341,7 +342,3 @@ def _operation(trace: TapeTrace, index: int) -> str:
     if x.launch < 0:
         return f"record {x.index} (`{kernel.name}`)"
     return f"launch {trace.tape}:{x.launch} of kernel `{kernel.name}`"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")

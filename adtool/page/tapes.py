@@ -13,6 +13,7 @@ from adtool.course import Course, Turn, course, growth_words
 from adtool.figures.graphs import scene
 from adtool.figures.scale import log_limits
 from adtool.figures.scene import svg
+from adtool.gradients import whole
 from adtool.health import Health, health
 from adtool.last import seen
 from adtool.memory import in_words
@@ -190,11 +191,9 @@ def _bytes(trace: TapeTrace) -> str:
     total = 0
     points = []
     for o in x.operations:
-        for a in o.arrays:
-            whole = a if a < 0 or x.arrays[a].base < 0 else x.arrays[a].base
-            if whole >= 0 and whole not in seen:
-                seen.add(whole)
-                total += x.arrays[whole].nbytes
+        for array in {whole(x, a) for a in o.arrays if a >= 0} - seen:
+            seen.add(array)
+            total += x.arrays[array].nbytes
         points.append((float(o.index), float(total)))
     if not points or not total:
         return ""

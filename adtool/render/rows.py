@@ -79,18 +79,21 @@ def legend(shown: Sequence[TableData]) -> str:
     """
     rows = [row for t in shown for row in t.rows]
     out = []
-    for mark in [row.launch for row in rows if re.fullmatch(r"x\d+", row.launch)][:1]:
-        out.append(f"{mark} stands for {mark[1:]} rows, of which the worst is shown")
-    for mark in [row.launch for row in rows if re.fullmatch(r"\d+/\d+", row.launch)][:1]:
-        out.append("{} stands for {} rows of {}, of which the worst is shown".format(
-            mark, *mark.split("/")))  # fmt: skip
-    for mark in [row.checked for row in rows if re.fullmatch(r"\d+\+\d+d", row.checked)][:1]:
-        entries, directions = mark[:-1].split("+")
-        out.append(f"{mark} means {entries} Jacobian entries and {directions} random directions "
-                   "over the whole array")  # fmt: skip
+    launches = [row.launch for row in rows]
+    if m := _first(r"x(\d+)", launches):
+        out.append(f"{m[0]} stands for {counted(int(m[1]), 'row')}, of which the worst is shown")
+    if m := _first(r"(\d+)/(\d+)", launches):
+        out.append(f"{m[0]} stands for {m[1]} rows of {m[2]}, of which the worst is shown")
+    if m := _first(r"(\d+)\+(\d+)d", [row.checked for row in rows]):
+        out.append(f"{m[0]} means {m[1]} Jacobian entries and {m[2]} random directions over the "
+                   "whole array")  # fmt: skip
     if any(row.error.endswith("d") for row in rows):
         out.append("an error with d is that of a direction")
     return f"columns: {'; '.join(out)}" if out else ""
+
+
+def _first(pattern: str, cells: Iterable[str]) -> re.Match[str] | None:
+    return next(filter(None, (re.fullmatch(pattern, cell) for cell in cells)), None)
 
 
 def wholes(report: Report) -> list[str]:
