@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,7 +27,9 @@ from adtool.reruns import Interrupted
 from engine.classes import dataclass
 
 if TYPE_CHECKING:
-    from adtool.session import Session
+    from adtool.session import BegunSession, Session
+    from adtool.starter import Starter
+    from adtool.status import Status
     from engine.autograd import Given, PassNotes
 
     Way = Literal["native", "plain", "bounds"]  # see `Running`
@@ -73,11 +75,14 @@ class _Failed(Exception):
     """A run came to no end."""
 
 
-def compared(session: Session, job: Job, keep: Keep | None, deadline: float | None) -> Session:
+def compared(
+    session: Session, job: Job, keep: Keep | None, deadline: float | None, starter: Starter,
+    ahead: Ahead,
+) -> Session:  # fmt: skip
     """The session with what unwatched runs of its target say of its backward passes.
 
     keep: the file that holds a capture of the watched run. deadline: of `time.monotonic`, after
-    which no run starts.
+    which no run starts. starter: of the target's runs. ahead: the first unwatched one, if it began.
     """
     watched = session.passes
     if session.failure is not None or job.target.capture or watched is None:
@@ -85,8 +90,8 @@ def compared(session: Session, job: Job, keep: Keep | None, deadline: float | No
     if any(s.fault.kind in ("outside", "race") for s in session.faults):
         return session  # what such a launch gives is another thing in each run
     try:
-        run = _Runs(job, session.script_seconds, deadline)
-        found = _compare(watched, run("native"), run)
+        run = _Runs(job, session.script_seconds, deadline, starter)
+        found = _compare(watched, ahead.passes(run.limit()) or run("native"), run)
     except _Failed as failed:
         found = AsRun("failed", why=str(failed))
     except Interrupted as interrupted:
@@ -96,27 +101,77 @@ def compared(session: Session, job: Job, keep: Keep | None, deadline: float | No
     return replace(session, as_run=found)
 
 
+class Ahead:
+    """An unwatched run that begins as soon as the watched script has ended, beside its checks.
+
+    Where it fails, another one runs after them: two runs may get in each other's way. As a context:
+    afterwards nothing of it is left.
+    """
+
+    def __init__(self, job: Job, starter: Starter, wanted: bool) -> None:
+        """wanted: whether there may be one."""
+        self._job, self._starter, self._wanted = job, starter, wanted
+        self._left = ExitStack()
+        self._run: BegunSession | None = None
+
+    def __enter__(self) -> Ahead:
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        self._left.close()
+
+    def look(self, status: Status) -> None:
+        """Begins the run, if it is time for it. status: of the watched run."""
+        if not self._wanted or not status.ready:
+            return
+        from adtool.session import BegunSession
+
+        self._wanted = False
+        with suppress(ToolError):
+            begun = BegunSession(_unwatched(self._job, "native"), self._starter)
+            self._run = self._left.enter_context(begun)
+
+    def passes(self, limit: float) -> PassNotes | None:
+        """What its passes gave, if it came to its end. limit: seconds that it may take."""
+        if self._run is None:
+            return None
+        with suppress(ToolError):
+            done = self._run.finished(limit)
+            if done.failure is None:
+                return done.passes
+            if done.failure.kind == INTERRUPTED:
+                raise Interrupted(done.failure)
+        return None
+
+
+def _unwatched(job: Job, way: Way, wanted: int = -1) -> Job:
+    running = Running(way, wanted)
+    return Job(job.target, job.options, overlay=job.overlay, check=False, running=running)
+
+
 class _Runs:
     """Unwatched runs of a target."""
 
-    def __init__(self, job: Job, seconds: float, deadline: float | None) -> None:
+    def __init__(self, job: Job, seconds: float, deadline: float | None, starter: Starter) -> None:
         self._job, self._seconds, self._deadline = job, seconds, deadline
+        self._starter = starter
 
-    def __call__(self, way: Way, wanted: int = -1) -> PassNotes:
-        """Runs it once. Raises _Failed."""
-        from adtool.session import run_session
-
+    def limit(self) -> float:
+        """Seconds that a run may take. Raises _Failed where there are none."""
         limit = _EXTRA + 4.0 * self._seconds
         if self._deadline is not None:
             limit = min(limit, self._deadline - time.monotonic())
         if limit <= 0.0:
             raise _Failed("the time limit was reached")
-        job = Job(
-            self._job.target, self._job.options, overlay=self._job.overlay, check=False,
-            running=Running(way, wanted),
-        )  # fmt: skip
+        return limit
+
+    def __call__(self, way: Way, wanted: int = -1) -> PassNotes:
+        """Runs it once. Raises _Failed."""
+        from adtool.session import run_session
+
+        job, limit = _unwatched(self._job, way, wanted), self.limit()
         try:
-            done = run_session(job, timeout=limit, silent=True)
+            done = run_session(job, timeout=limit, silent=True, starter=self._starter)
         except ToolError as error:
             raise _Failed(error.message) from None
         if done.failure is not None and done.failure.kind == INTERRUPTED:

@@ -43,6 +43,7 @@ from adtool.checking import (
 )
 from adtool.exits import ToolError, because
 from adtool.faults import FaultLog
+from adtool.fork_server import anew
 from adtool.frameworks import in_place_of_engine
 from adtool.job import Columns, JacobianOptions, Job, ListingOptions, Running
 from adtool.matrices import MatrixGallery
@@ -59,7 +60,7 @@ from adtool.raised import (
     shown,
     text_of,
 )
-from adtool.reruns import SHORT
+from adtool.reruns import SHORT, is_taken_over
 from adtool.sharing import MOST
 from adtool.sources import WARP
 from adtool.surroundings import LastWords, Surroundings
@@ -90,11 +91,9 @@ def main(
     here = Path(folder)
     owner = os.getpid()
     streams.occupy()
-    parents.die_with_parent()
     # Never closed: it is written by the handler of a fatal signal.
     faulthandler.enable(os.open(here / files.CRASH, os.O_WRONLY | os.O_CREAT, 0o600))
     job = codec.loads(Job, (here / files.JOB).read_text())
-    parents.require(job.parent)
     page = status.StatusWriter(here / files.STATUS)
     first = None if job.target.capture else first_folder(job.target)
     modules = ProgramModules([*([] if first is None else [first]), *given], started, choice)
@@ -140,7 +139,7 @@ def _outcome(
             (here / files.AGAIN).write_text(restart.choice)
             return Outcome("interrupted")
         os.chdir(begin[0] or os.sep)
-        os.execve(sys.executable, [*sys.orig_argv, restart.choice], begin[1])
+        os.execve(sys.executable, anew(str(here), restart.choice), begin[1])
     except KeyboardInterrupt:
         return Outcome("interrupted")
     except OSError as error:  # of a folder that takes no results: the target's own is told by it
@@ -258,6 +257,8 @@ def _run(
 
         tapes = recorded(capture.tapes)
         written = None if job.keep is None else write_tapes(tapes, job.keep)
+        if log is not None and is_taken_over(log.launches, seconds, job) and memory.is_small():
+            page.ready()
         if job.check:
             with _watched(job, None):
                 outcome = _check(capture.tapes, job, page, trace, watched)

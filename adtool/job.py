@@ -248,7 +248,6 @@ class Job:
     Jacobians (`adtool.matrices`). overlay: files of the program that have another content than on
     disk. processes: how many may share its checks, 0 for one
     a processor. running: how to run it, where that is all and nothing is to watch it.
-    parent: the process that waits for it.
     """
 
     target: Target
@@ -268,4 +267,3 @@ class Job:
     overlay: tuple[Overlaid, ...] = ()
     processes: int = 1
     running: Running | None = None
-    parent: int = 0

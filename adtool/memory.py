@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 _SHARE = 4  # of the memory there is
+_SMALL = 8
 CAPTURED = 16 << 30  # bytes of arrays of a capture, unless a quarter of the memory is less
 _GROUP = ("memory.max", "memory/memory.limit_in_bytes")  # of control groups, new and old
 
@@ -17,6 +19,13 @@ def limit(given: float | None, default: int) -> int:
     if given is not None:
         return int(min(given * (1 << 30), sys.maxsize))
     return min([default, *(n // _SHARE for n in _available())])
+
+
+def is_small() -> bool:
+    """Whether this process has taken at most an eighth of the memory there is."""
+    unit = 1 if sys.platform == "darwin" else 1 << 10
+    taken = unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return all(_SMALL * taken <= n for n in _available())
 
 
 def in_words(count: float) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from adtool.outcome import Settled
     from adtool.report import Failure
     from adtool.session import Session
+    from adtool.starter import Starter
     from engine.autograd import Broken, FunctionCheck, Sought, TapeResult
 
 # A target that runs longer is not run again unless that was asked for, in seconds.
@@ -39,11 +40,13 @@ class Interrupted(Exception):
         self.failure = failure
 
 
-def settled(session: Session, job: Job, deadline: float | None) -> Session:
+def settled(
+    session: Session, job: Job, deadline: float | None, starter: Starter | None = None
+) -> Session:
     """The session with what further runs of its target say of its tapes.
 
-    deadline: of `time.monotonic`, after which no run starts. Raises ToolError where the system
-    does not let a process run.
+    deadline: of `time.monotonic`, after which no run starts. starter: of the target's runs. Raises
+    ToolError where the system does not let a process run.
     """
     wanted = job.options.rerun
     if session.failure is not None:
@@ -55,7 +58,7 @@ def settled(session: Session, job: Job, deadline: float | None) -> Session:
     out = {t.tape: t for t in session.tapes}
     for sought in _different(session.tapes):
         try:
-            found = _settle(sought, job, session.script_seconds, deadline)
+            found = _settle(sought, job, session.script_seconds, deadline, starter)
         except Interrupted as interrupted:
             return replace(session, failure=interrupted.failure)
         for tape in session.tapes:
@@ -80,9 +83,16 @@ def is_compared(session: Session, job: Job, deadline: float | None, input_: bool
     wanted, passes = job.options.as_run, session.passes
     if wanted is not None or passes is None:
         return bool(wanted)
-    after, seconds = config.native_after, session.script_seconds
+    seconds = session.script_seconds
     late = deadline is not None and time.monotonic() + 2.0 * seconds > deadline
-    return seconds <= SHORT and 0 <= after < passes.launches and not late and not input_
+    return is_taken_over(passes.launches, seconds, job) and not late and not input_
+
+
+def is_taken_over(launches: int, seconds: float, job: Job) -> bool:
+    """Whether an unwatched run of a target is wanted that takes so long and launches so much."""
+    wanted = job.options.as_run
+    short = seconds <= SHORT and 0 <= config.native_after < launches
+    return short if wanted is None else wanted
 
 
 def has_input() -> bool:
@@ -149,7 +159,9 @@ def _alike(s: Sought) -> object:
     return s.reads, s.seen, s.functions
 
 
-def _settle(sought: Sought, job: Job, seconds: float, deadline: float | None) -> Settled:
+def _settle(
+    sought: Sought, job: Job, seconds: float, deadline: float | None, starter: Starter | None
+) -> Settled:
     """What further runs say of a tape; nothing where they come to no end."""
     from adtool.outcome import Settled
     from adtool.session import run_session
@@ -163,7 +175,7 @@ def _settle(sought: Sought, job: Job, seconds: float, deadline: float | None) ->
     moving = Moving(codec.dumps(sought), each)
     try:
         again = Job(job.target, job.options, moving=moving, overlay=job.overlay)
-        done = run_session(again, timeout=limit, silent=True)
+        done = run_session(again, timeout=limit, silent=True, starter=starter)
     except ToolError:
         return Settled()
     if done.failure is not None and done.failure.kind == INTERRUPTED:

@@ -7,27 +7,25 @@ a directory that only the user can read.
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from adtool import codec, files, interrupts, paths, status, temporary
+from adtool import codec, files, interrupts, status, temporary
 from adtool.exits import ToolError, because
 from adtool.job import STDIN, CheckOptions, Job, Target
 from adtool.overlay import enter
 from adtool.report import Failure, Finding
 from adtool.scripts import require_script
+from adtool.starter import Run, Starter
 from engine.classes import dataclass
 from engine.private import Untrusted
 from engine.private import private_folder as trusted_folder
-from engine.processes import wait
 
 if TYPE_CHECKING:
     from adtool.accuracy.entries import Expected
@@ -41,19 +39,8 @@ if TYPE_CHECKING:
     from adtool.report import Duration
     from engine.autograd import PassNotes, TapeResult, Unwatched
 
-# The tool is imported without the program's folders, of which some may be in PYTHONPATH.
-_BOOT = f"""import _signal
-_signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-import sys
-started = tuple(sys.modules)
-folder, root, *choice = sys.argv[1:]
-{paths.OWN_FIRST}
-from adtool.child import main
-main(folder, path, given, started, choice)
-"""
-
 _TEMPORARY = "set TMPDIR to a writable folder with free space"
-_POLL = 0.1  # seconds between two looks at the status page
+_POLL = 0.05  # seconds between two looks at the status page
 _GRACE = 2.0  # seconds that an interrupted target gets to clean up
 
 
@@ -114,35 +101,68 @@ def run_session(
     watch: Callable[[status.Status], None] | None = None,
     silent: bool = False,
     printed: tuple[BinaryIO, BinaryIO] | None = None,
+    starter: Starter | None = None,
 ) -> Session:
     """Runs the job's target and has its tapes checked.
 
     timeout: seconds for script and checks together, 0 for no limit. stdout_to_stderr:
-    keeps standard output free of what the target prints. watch: called ten times a
+    keeps standard output free of what the target prints. watch: called twenty times a
     second with the child's status. silent: what the target prints and reads is nothing.
     printed: files for its standard output and standard error, where it reads nothing either.
+    starter: of all runs of a target, where there is more than one.
 
     Raises:
         ToolError: the script is not there to be run, or the system does not let it run.
     """
-    require_script(job.target)
-    if job.target.text is not None:  # what is told of it shows its lines
-        enter(STDIN, job.target.text.encode("latin-1"))
-    start = time.monotonic()
-    out = subprocess.DEVNULL if silent else _stderr_descriptor() if stdout_to_stderr else None
-    err = subprocess.DEVNULL if silent else None
-    if printed is not None:
-        out, err = (file.fileno() for file in printed)
-    with private_folder() as folder:
-        with _blaming(f"cannot write to the temporary folder {folder.parent}", _TEMPORARY):
-            told = replace(job, parent=os.getpid())
-            (folder / files.JOB).write_text(codec.dumps(told), encoding="ascii")
-            status.create(folder / files.STATUS)
-        with _blaming("the process of the script cannot be started"):
-            process = _started(folder, silent or printed is not None, out, err)
-        deadline = start + timeout if timeout > 0 else None
-        stopped, last = _wait(process, deadline, folder, watch, not silent)
-        done, failure = _conclude(process.returncode, stopped, last, timeout, folder)
+    with ExitStack() as stack:
+        starter = starter or stack.enter_context(Starter())
+        out, err = (_stderr_descriptor() if stdout_to_stderr else None), None
+        if printed is not None:
+            out, err = (file.fileno() for file in printed)
+        begun = BegunSession(
+            job, starter, silent=silent, reads=printed is None, out=out, err=err
+        )  # fmt: skip
+        with begun:
+            return begun.finished(timeout, watch)
+
+
+class BegunSession:
+    """A target that runs in a child process. As a context: afterwards nothing of it is left."""
+
+    def __init__(
+        self, job: Job, starter: Starter, *, silent: bool = True, reads: bool = False,
+        out: int | None = None, err: int | None = None,
+    ) -> None:  # fmt: skip
+        """See `run_session`, which raises the same, and `Starter.run`."""
+        require_script(job.target)
+        if job.target.text is not None:  # what is told of it shows its lines
+            enter(STDIN, job.target.text.encode("latin-1"))
+        self.job, self._silent = job, silent
+        self._began = time.monotonic()
+        with ExitStack() as stack:
+            self._folder = folder = stack.enter_context(private_folder())
+            with _blaming(f"cannot write to the temporary folder {folder.parent}", _TEMPORARY):
+                (folder / files.JOB).write_text(codec.dumps(job), encoding="ascii")
+                status.create(folder / files.STATUS)
+            with _blaming("the process of the script cannot be started"):
+                self.process = starter.run(folder, silent=silent, reads=reads, out=out, err=err)
+            self._left = stack.pop_all()
+
+    def __enter__(self) -> BegunSession:
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        self.process.end()
+        self._left.close()
+
+    def finished(
+        self, timeout: float = 0.0, watch: Callable[[status.Status], None] | None = None
+    ) -> Session:
+        """Waits for its end. timeout, watch: see `run_session`. Raises ToolError."""
+        job, folder = self.job, self._folder
+        deadline = self._began + timeout if timeout > 0 else None
+        stopped, last = _wait(self.process, deadline, folder, watch, not self._silent)
+        done, failure = _conclude(self.process.wait(), stopped, last, timeout, folder)
         noted = _faults_of(job.target, done) if job.target.capture else _noted(folder)
         looked = job.jacobian and job.columns is None and failure is None
         seen, plot = _seen(folder) if looked else (None, b"")
@@ -153,15 +173,15 @@ def run_session(
         derivatives = ""
         with suppress(OSError, UnicodeDecodeError):
             derivatives = files.text(folder / files.DERIVATIVES)
-    seconds = time.monotonic() - start
-    return Session(
-        job.target, job.options, done.tapes, done.kernels, failure, seconds, seen, plot,
-        done.recorded, done.processes, done.durations, done.strayed, listing,
-        done.script_seconds, done.settled, noted, traces, done.written, done.found,
-        done.pictures, derivatives=derivatives, notes=done.notes,
-        left_alone=done.left_alone, passes=done.passes, unwatched=done.unwatched,
-        frameworks=done.frameworks,
-    )  # fmt: skip
+        return Session(
+            job.target, job.options, done.tapes, done.kernels, failure,
+            time.monotonic() - self._began, seen, plot,
+            done.recorded, done.processes, done.durations, done.strayed, listing,
+            done.script_seconds, done.settled, noted, traces, done.written, done.found,
+            done.pictures, derivatives=derivatives, notes=done.notes,
+            left_alone=done.left_alone, passes=done.passes, unwatched=done.unwatched,
+            frameworks=done.frameworks,
+        )  # fmt: skip
 
 
 def _faults_of(target: Target, done: Outcome) -> tuple[Seen, ...]:
@@ -241,24 +261,8 @@ def _stderr_descriptor() -> int:
     return 2
 
 
-def _started(
-    folder: Path, alone: bool, out: int | None, err: int | None
-) -> subprocess.Popen[bytes]:
-    """The child, which an end of this process ends. alone: it reads nothing. Raises OSError."""
-    with interrupts.holding():
-        process = subprocess.Popen(
-            [sys.executable, "-c", _BOOT, str(folder), paths.ROOT],
-            stdin=subprocess.DEVNULL if alone else None,
-            stdout=out,
-            stderr=err,
-            start_new_session=True,
-        )
-        interrupts.undo_first(process, lambda: interrupts.end_group(process))
-    return process
-
-
 def _wait(
-    process: subprocess.Popen[bytes],
+    process: Run,
     deadline: float | None,
     folder: Path,
     watch: Callable[[status.Status], None] | None,
@@ -291,7 +295,7 @@ def _wait(
                     stopped = "timeout"
                 else:
                     with suppress(subprocess.TimeoutExpired):
-                        wait(process, pause, ear.descriptor)
+                        process.wait(pause, ear.descriptor)
                         break
                     if watch:
                         watch(status.read(folder / files.STATUS))
@@ -301,30 +305,22 @@ def _wait(
     return stopped, last
 
 
-def _end(
-    process: subprocess.Popen[bytes], stopped: str, last: status.Status, ear: interrupts.listening
-) -> None:
+def _end(process: Run, stopped: str, last: status.Status, ear: interrupts.listening) -> None:
     """Ends the child with all that it started, unless it has come to its end by itself."""
     if process.returncode is None:
         # Past the limit, what was checked by then is asked for; a script is just ended. What has
         # not begun has nothing to clean up, and Python as it starts would print a traceback.
         begun = last.phase != status.START and stopped != "timeout"
         if stopped and (begun or last.phase == status.CHECK):
-            _signal_group(process, signal.SIGINT)  # lets it clean up
+            process.signal(signal.SIGINT)  # lets it clean up
             ear.rest()
             if not ear.again:  # else the user is in a hurry
                 with suppress(subprocess.TimeoutExpired):
-                    wait(process, _GRACE, ear.descriptor)
+                    process.wait(_GRACE, ear.descriptor)
         # What it has started may be left, where it came to its end. The number of a group is not
         # used again as long as the group is there.
-        _signal_group(process, signal.SIGKILL)
+        process.signal(signal.SIGKILL)
         process.wait()
-    interrupts.settled(process)
-
-
-def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
 
 
 def _outcome(folder: Path) -> Outcome:

@@ -16,8 +16,8 @@ from engine.classes import dataclass
 
 _SIZE = 4096
 _HEADER = struct.Struct(
-    "<qqqqqqqq"
-)  # phase, launches, tape, tapes, launch, done, total, text bytes
+    "<qqqqqqqqq"
+)  # phase, ready, launches, tape, tapes, launch, done, total, text bytes
 _TEXT = _SIZE - _HEADER.size
 
 START, SCRIPT, CHECK, END = range(4)
@@ -27,6 +27,7 @@ START, SCRIPT, CHECK, END = range(4)
 class Status:
     """What the child was doing when it last said so.
 
+    ready: whether the script has ended, and an unwatched run of it may begin beside the checks.
     launches: how many launches the script has started. kernel, file, line: the last
     one's kernel and call, or the kernel being checked. defined, at: the file and first line of
     that kernel, where it is known. done of total steps are checked; the
@@ -45,6 +46,7 @@ class Status:
     line: int = 0
     defined: str = ""
     at: int = 0
+    ready: bool = False
 
 
 class StatusWriter:
@@ -56,7 +58,7 @@ class StatusWriter:
             self._page = mmap.mmap(descriptor, _SIZE)
         finally:
             os.close(descriptor)
-        self._launches = 0
+        self._launches, self._ready = 0, False
         self._texts: dict[tuple[str, str, int, str, int], bytes] = {}
         self._muted = False
         # A forked process shares the page, and would overwrite what its parent says.
@@ -69,6 +71,12 @@ class StatusWriter:
         """Enters a phase; the last launch stays named."""
         if not self._muted:
             self._page[:8] = phase.to_bytes(8, "little")
+
+    def ready(self) -> None:
+        """Says that an unwatched run of the script may begin."""
+        if not self._muted:
+            self._ready = True
+            self._page[8:16] = (1).to_bytes(8, "little")
 
     def launch(
         self, kernel: str, index: int, file: str, line: int, defined: str = "", at: int = 0
@@ -84,7 +92,7 @@ class StatusWriter:
         if text is None:
             text = self._texts[key] = _pack(*key)
         self._launches = index + 1
-        head = _HEADER.pack(SCRIPT, self._launches, 0, 0, 0, 0, 0, len(text))
+        head = _HEADER.pack(SCRIPT, 0, self._launches, 0, 0, 0, 0, 0, len(text))
         self._page[: _HEADER.size + len(text)] = head + text
 
     def check(self, tape: int, tapes: int, launch: int, done: int, total: int, kernel: str) -> None:
@@ -92,7 +100,9 @@ class StatusWriter:
         if self._muted:
             return
         text = _pack(kernel, "", 0)
-        head = _HEADER.pack(CHECK, self._launches, tape, tapes, launch, done, total, len(text))
+        head = _HEADER.pack(
+            CHECK, self._ready, self._launches, tape, tapes, launch, done, total, len(text)
+        )
         self._page[: _HEADER.size + len(text)] = head + text
 
 
@@ -113,7 +123,7 @@ def read(path: Path) -> Status:
         page = files.content(path).ljust(_SIZE, b"\0")
     except OSError:  # a target may remove temporary folders
         return Status()
-    phase, launches, tape, tapes, launch, done, total, size = _HEADER.unpack_from(page)
+    phase, ready, launches, tape, tapes, launch, done, total, size = _HEADER.unpack_from(page)
     text = page[_HEADER.size : _HEADER.size + min(max(size, 0), _TEXT)]
     kernel, file, line, defined, at = [
         *text.decode("utf-8", "surrogateescape").split("\0"),
@@ -121,7 +131,7 @@ def read(path: Path) -> Status:
     ][:5]
     return Status(
         phase, launches, tape, tapes, launch, done, total, kernel, file, _number(line), defined,
-        _number(at),
+        _number(at), bool(ready),
     )  # fmt: skip
 
 

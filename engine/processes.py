@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["output", "started", "wait"]
 
-_BLIND = 0.05  # seconds between two looks at a descriptor, where both cannot be waited for
 _LONGEST = 2**31 - 1  # milliseconds that the system takes
 
 
@@ -55,11 +54,10 @@ def output(command: Sequence[str], limit: float | None = None, check: bool = Tru
     return said
 
 
-def wait(process: subprocess.Popen[bytes], limit: float, other: int = -1) -> int:
+def wait(process: subprocess.Popen[bytes], limit: float) -> int:
     """The exit status of a process, as soon as it has one: `Popen.wait` looks every 50 ms.
 
-    limit: in seconds. other: a descriptor; where it can be read from, the wait is over, too.
-    Raises TimeoutExpired where it has none by then.
+    limit: in seconds. Raises TimeoutExpired where it has none by then.
     """
     if sys.platform == "linux" and hasattr(os, "pidfd_open") and process.returncode is None:
         with contextlib.suppress(OSError):  # an old system, or too many files
@@ -67,12 +65,8 @@ def wait(process: subprocess.Popen[bytes], limit: float, other: int = -1) -> int
             try:
                 poll = select.poll()  # not `select`, which knows few handles
                 poll.register(handle, select.POLLIN)
-                if other >= 0:
-                    poll.register(other, select.POLLIN)
                 poll.poll(min(1000 * limit, _LONGEST))
             finally:
                 os.close(handle)
             limit = 0.01 if process.poll() is None else 1.0
-    elif other >= 0:
-        limit = min(limit, _BLIND)
     return process.wait(limit)

@@ -40,7 +40,9 @@ seen = pathlib.Path(__file__ + ".seen")
 count = len(seen.read_text()) if seen.exists() else 0
 if count < {count}:
     seen.write_text("x" * (count + 1))
-    os.kill(os.getppid(), signal.SIGKILL)
+    # The parent of the server that has started this run.
+    about = open(f"/proc/{{os.getppid()}}/stat").read()
+    os.kill(int(about.rpartition(")")[2].split()[1]), signal.SIGKILL)
     time.sleep(30)
 """
 

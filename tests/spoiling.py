@@ -8,6 +8,7 @@ no other process gets it. Nothing in `engine` knows of that.
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -121,7 +122,8 @@ def install(name: str) -> None:
     assert launcher.maker.functions is None, "they are made"
     file, old, new = (SPOILINGS | STALE)[name]
     folder = Path(tempfile.mkdtemp(prefix="spoiled-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    owner = os.getpid()  # its forks need it as long
+    atexit.register(lambda: os.getpid() == owner and shutil.rmtree(folder, ignore_errors=True))
     native = Path(launcher.__file__).parent / "native"
     shutil.copytree(native, folder / "native")
     path = folder / "native" / file

@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from typing import ClassVar
 
 from adtool.accuracy.entries import Expected
+from adtool.as_run import Ahead, compared
 from adtool.executors.base import INTERRUPTED, Desk
 from adtool.exits import ToolError
 from adtool.job import Job, Keep
@@ -15,6 +16,8 @@ from adtool.overlay import told
 from adtool.report import Failure, Report, Severity
 from adtool.reruns import has_input, is_compared
 from adtool.session import Session, run_session
+from adtool.starter import Starter
+from adtool.status import Status
 from adtool.suppressions import Choice
 from engine.classes import dataclass
 
@@ -65,22 +68,27 @@ class CheckScript:
         start = time.monotonic()
         # A script that came from standard input has left nothing there.
         input_ = not self.silent and self.job.target.text is None and has_input()
-        try:
-            session = run_session(
-                replace(self.job, keep=keep), timeout=self.timeout,
-                stdout_to_stderr=self.stdout_to_stderr, watch=desk.say, printed=desk.printed,
-                silent=self.silent,
-            )  # fmt: skip
-        except ToolError as error:  # a report all the same
-            return self.failed(Failure(error.kind, error.message, error.help))
-        from adtool.reruns import settled
-
         deadline = start + self.timeout if self.timeout > 0 else None
-        session = settled(session, self.job, deadline)
-        if is_compared(session, self.job, deadline, input_):
-            from adtool.as_run import compared
+        with Starter() as starter, Ahead(self.job, starter, not input_) as ahead:
 
-            session = compared(session, self.job, keep, deadline)
+            def watch(status: Status) -> None:
+                ahead.look(status)
+                if desk.say is not None:
+                    desk.say(status)
+
+            try:
+                session = run_session(
+                    replace(self.job, keep=keep), timeout=self.timeout,
+                    stdout_to_stderr=self.stdout_to_stderr, watch=watch, printed=desk.printed,
+                    silent=self.silent, starter=starter,
+                )  # fmt: skip
+            except ToolError as error:  # a report all the same
+                return self.failed(Failure(error.kind, error.message, error.help))
+            from adtool.reruns import settled
+
+            session = settled(session, self.job, deadline, starter)
+            if is_compared(session, self.job, deadline, input_):
+                session = compared(session, self.job, keep, deadline, starter, ahead)
         report = self.report(session)
         if keep is not None:
             from adtool.last import remember

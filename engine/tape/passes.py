@@ -55,7 +55,7 @@ class PassLog:
         self._place = ("", 0)
         self._whole = True
         self._native = False
-        self._launches = 0
+        self.launches = 0
 
     def add(self, tape: Tape, native: bool) -> None:
         """Notes what a pass of a tape has left. It has just come to its end.
@@ -73,7 +73,7 @@ class PassLog:
         layout, value = blake2b(digest_size=SIZE), blake2b(digest_size=SIZE)
         left, found = MOST, []
         arrays = list(_arrays(tape))
-        self._launches += len({number for number, *_ in arrays})
+        self.launches += len({number for number, *_ in arrays})
         look = _results(arrays, tape) if self._thorough else _gradients(arrays, tape, _is_plain)
         for name, g in look:
             left -= g.hi - g.lo
@@ -98,7 +98,7 @@ class PassLog:
         """What was noted so far."""
         return PassNotes(
             "".join(self._layouts), "".join(self._values), *self._place, self._given, self._whole,
-            self._native, self._launches,
+            self._native, self.launches,
         )  # fmt: skip
 
 

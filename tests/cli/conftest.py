@@ -32,10 +32,10 @@ class Clock:
     def monotonic():
         return time.monotonic() + 1e6 * late()
 
-def wait(process, seconds, other=-1, wait=session.wait):
-    return wait(process, seconds if late() else min(seconds, 0.1), other)
+def wait(run, seconds=None, other=-1, wait=session.Run.wait):
+    return wait(run, seconds if late() or seconds is None else min(seconds, 0.1), other)
 
-session.time, session.wait = Clock, wait
+session.time, session.Run.wait = Clock, wait
 from adtool.__main__ import main; main()
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from tests.unit.autograd import verdict_kernels as k
 from tests.unit.autograd.verdict_kernels import floats
 
 SCRIPT = """
-import os, signal, time
+import time
 import engine as wp
 from engine.autograd.tape import check
 
@@ -35,7 +36,7 @@ check_launch, calls = check.check_launch, []
 def stopping(*args):
     calls.append(args)
     if len(calls) == 3:
-        os.kill(os.getppid(), signal.SIGINT)
+        here()
         time.sleep(30)
     return check_launch(*args)
 
@@ -44,8 +45,13 @@ check.check_launch = stopping
 
 
 def test_what_was_checked_is_reported(adtool: Any) -> None:
-    adtool.script(SCRIPT)
+    far = adtool.folder / "far enough"
+    adtool.script(SCRIPT.replace("here()", f"open({str(far)!r}, 'w').close()"))
     process = adtool.start("check", "--format", "json", "script.py", preexec_fn=_heed_interrupts)
+    while not far.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     report = json.loads(out)
     assert process.returncode == report["exit_code"] == 2
@@ -57,7 +63,7 @@ def test_what_was_checked_is_reported(adtool: Any) -> None:
 
 def test_the_time_limit_reports_what_was_checked(adtool: Any) -> None:
     far_enough = adtool.without_waiting().strip()
-    adtool.script(SCRIPT.replace("os.kill(os.getppid(), signal.SIGINT)", far_enough))
+    adtool.script(SCRIPT.replace("here()", far_enough))
     report = adtool.report("--timeout", "600", "script.py")
     assert report["exit_code"] == 2 and report["error"]["kind"] == "timeout"
     assert [x["index"] for x in report["launches"]] == [0, 1]

@@ -16,7 +16,7 @@ FILES = sorted(Path(str(adtool.__file__)).parent.rglob("*.py"))
 DOORS = (
     "engine", "engine.alias", "engine.archive", "engine.autograd", "engine.characters",
     "engine.classes", "engine.diagnostics", "engine.draws", "engine.foreign", "engine.private",
-    "engine.processes", "engine.reading",
+    "engine.reading",
 )  # fmt: skip
 
 
