@@ -31,7 +31,7 @@ _PROBE = f"""import sys
 root = sys.argv[1]
 {paths.OWN_FIRST}
 from adtool.probe import main
-main()
+main(path)
 """
 _LIMIT = 300.0  # seconds for the probe
 

@@ -18,19 +18,23 @@ def squares(x: engine.array(dtype=float), y: engine.array(dtype=float)):  # type
     y[i] = x[i] * x[i]
 
 
-def main() -> None:
-    """Tries what the command line names: a framework, else a kernel."""
+def main(path: list[str]) -> None:
+    """Tries what the command line names: a framework, else a kernel. path: that of programs."""
     if len(sys.argv) > 2:
-        framework(sys.argv[2])
+        framework(sys.argv[2], path)
     else:
         kernel()
 
 
-def framework(name: str) -> None:
-    """Says what of a framework cannot be watched, a line each, or `ok`. name: its module."""
+def framework(name: str, path: list[str]) -> None:
+    """Says what of a framework cannot be watched, a line each, or `ok`. name: its module.
+
+    path: where programs find it, which may be in another order than that of the tool.
+    """
     from engine.foreign import FRAMEWORKS, examined
 
     told = next(told for module, _, told in FRAMEWORKS if module == name)
+    sys.path[:] = path
     with contextlib.redirect_stdout(sys.stderr):  # of what the framework itself has to say
         failed = examined(told, importlib.import_module(name))
     print("\n".join(f"{s.seam}: {s.why}" for s in failed) or "ok")
