@@ -9,7 +9,6 @@ supported.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 
 from engine.autograd.facts import Unwatched
@@ -106,6 +105,8 @@ def version_of(module: ModuleType) -> str:
     """The version of a framework, "of unknown version" where it does not say."""
     found = getattr(module, "__version__", "")
     if not found:
+        from importlib.metadata import PackageNotFoundError, version  # takes 10 ms, for a few
+
         try:
             found = version(module.__name__)
         except PackageNotFoundError:
