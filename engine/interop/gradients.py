@@ -323,15 +323,16 @@ def _known(tensor: Any) -> SharedGradient | None:
 def _weak(tensor: Any) -> Callable[[], Any]:
     """A reference that does not keep it alive; nothing is known of it when it is gone."""
     number = id(tensor)
-    return ref(tensor, lambda _: _shared.pop(number, None))
+    shared = _shared  # as Python ends, the module loses its names before tensors go
+    return ref(tensor, lambda _: shared.pop(number, None))
 
 
 def _note(tensor: Any, gradient: SharedGradient) -> None:
-    number = id(tensor)
+    number, shared = id(tensor), _shared  # see `_weak`
 
     def gone(dead: ref[SharedGradient]) -> None:
-        if _shared.get(number) is dead:
-            del _shared[number]
+        if shared.get(number) is dead:
+            del shared[number]
 
     _shared[number] = ref(gradient, gone)
 
