@@ -1,6 +1,11 @@
 """Entry point of `adtool` and of `python -m adtool`."""
 
+import sys
+
 from adtool import paths
+
+_RUNNING = [["check"], ["trace"], ["graph"], ["jacobian"], ["show"], ["capture"]]
+_ASIDE = frozenset(("--help", "--version"))
 
 
 def main() -> None:
@@ -9,11 +14,18 @@ def main() -> None:
     from adtool import interrupts
 
     interrupts.install()  # before anything that takes a while is imported
+    from adtool import starter, streams
+
+    streams.occupy()  # else what is opened next would be taken for a stream that is closed
+    # What runs a script starts a process that takes as long to load the tool as this one does.
+    if sys.argv[1:2] in _RUNNING and not _ASIDE.intersection(sys.argv):
+        starter.start_early()
     from adtool.cli import main as run
 
     try:
         run()
     finally:
+        starter.end_early()
         interrupts.over()
 
 

@@ -15,7 +15,7 @@ import socket
 import sys
 from typing import NoReturn
 
-from adtool import parents
+from adtool import parents, streams
 
 _PAUSE = 10  # milliseconds between two looks, where the system has no descriptors of processes
 
@@ -23,11 +23,12 @@ _PAUSE = 10  # milliseconds between two looks, where the system has no descripto
 def next_run(control: int, parent: int) -> str:
     """Serves requests until the tool ends; in each fork, returns the folder of its job.
 
-    control: a socket. A request is a line with the folder of a job, after `+` where the run prints
-    and reads as this process does and `-` where it has nothing to do with that; and a pipe. Into
-    that goes a line with the number of the process or `!` and an error's number, and when it has
-    ended one with its exit status, as `subprocess` has it. parent: the tool.
+    control: a socket. A request is the folder of a job after the numbers of the standard streams
+    that the run has; it comes with a pipe and these streams. Into the pipe goes a line with the
+    number of the process, or `!` and an error's number, and when the process has ended one with
+    its exit status as `subprocess` has it. parent: the tool.
     """
+    streams.occupy()
     parents.die_with_parent()
     parents.require(parent)
     server = _Server(socket.socket(fileno=control))
@@ -74,33 +75,37 @@ class _Server:
             os.close(self._handles.pop(pid))
 
     def _serve(self) -> str | None:
-        request, pipes, _, _ = socket.recv_fds(self._control, 1 << 16, 1)
+        request, received, _, _ = socket.recv_fds(self._control, 1 << 16, 4)
         if not request:
             self._end()
-        os.set_inheritable(pipes[0], False)
+        numbers, _, folder = request.partition(b" ")
+        pipe, *given = received
+        os.set_inheritable(pipe, False)
         server = os.getpid()
         try:
             pid = os.fork()
         except OSError as error:
-            self._say(pipes[0], f"!{error.errno}")
-            os.close(pipes[0])
+            self._say(pipe, f"!{error.errno}")
+            for descriptor in received:
+                os.close(descriptor)
             return None
         if pid:
-            self._say(pipes[0], str(pid))
-            self._pipes[pid] = pipes[0]
+            for stream in given:
+                os.close(stream)
+            self._say(pipe, str(pid))
+            self._pipes[pid] = pipe
             with contextlib.suppress(OSError, AttributeError):  # an old system, or another
                 self._handles[pid] = os.pidfd_open(pid)
             return None
         parents.die_with_parent()
         parents.require(server)
         os.setsid()
-        os.close(pipes[0])
+        os.close(pipe)
         for other in list(self._pipes):
             self._forget(other)
         self._control.close()
-        if request.startswith(b"-"):
-            _hush()
-        return os.fsdecode(request[1:-1])
+        streams.exchange(dict(zip(map(int, numbers.decode()), given, strict=True)))
+        return os.fsdecode(folder)
 
     def _say(self, pipe: int, line: str) -> None:
         with contextlib.suppress(OSError):  # the tool does not want to know any more
@@ -111,12 +116,3 @@ class _Server:
             with contextlib.suppress(OSError):
                 os.killpg(pid, signal.SIGKILL)
         os._exit(0)
-
-
-def _hush() -> None:
-    """Leads the standard streams to nothing."""
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for number in range(3):
-        os.dup2(nothing, number)
-    if nothing > 2:
-        os.close(nothing)

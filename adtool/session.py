@@ -7,6 +7,7 @@ a directory that only the user can read.
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -116,13 +117,13 @@ def run_session(
     """
     with ExitStack() as stack:
         starter = starter or stack.enter_context(Starter())
-        out, err = (_stderr_descriptor() if stdout_to_stderr else None), None
+        streams = None if silent else (0, 1, 2)
         if printed is not None:
-            out, err = (file.fileno() for file in printed)
-        begun = BegunSession(
-            job, starter, silent=silent, reads=printed is None, out=out, err=err
-        )  # fmt: skip
-        with begun:
+            nothing = stack.enter_context(open(os.devnull, "rb"))
+            streams = nothing.fileno(), printed[0].fileno(), printed[1].fileno()
+        elif stdout_to_stderr and not silent:
+            streams = 0, _stderr_descriptor(), 2
+        with BegunSession(job, starter, streams) as begun:
             return begun.finished(timeout, watch)
 
 
@@ -130,14 +131,15 @@ class BegunSession:
     """A target that runs in a child process. As a context: afterwards nothing of it is left."""
 
     def __init__(
-        self, job: Job, starter: Starter, *, silent: bool = True, reads: bool = False,
-        out: int | None = None, err: int | None = None,
-    ) -> None:  # fmt: skip
-        """See `run_session`, which raises the same, and `Starter.run`."""
+        self, job: Job, starter: Starter, streams: tuple[int, int, int] | None = None
+    ) -> None:
+        """streams: as of `Starter.run`, None: it prints and reads nothing. Raises as that does, and
+        `run_session`.
+        """
         require_script(job.target)
         if job.target.text is not None:  # what is told of it shows its lines
             enter(STDIN, job.target.text.encode("latin-1"))
-        self.job, self._silent = job, silent
+        self.job, self._silent = job, streams is None
         self._began = time.monotonic()
         with ExitStack() as stack:
             self._folder = folder = stack.enter_context(private_folder())
@@ -145,7 +147,11 @@ class BegunSession:
                 (folder / files.JOB).write_text(codec.dumps(job), encoding="ascii")
                 status.create(folder / files.STATUS)
             with _blaming("the process of the script cannot be started"):
-                self.process = starter.run(folder, silent=silent, reads=reads, out=out, err=err)
+                if streams is not None:
+                    self.process = starter.run(folder, streams)
+                else:
+                    with open(os.devnull, "r+b") as nothing:
+                        self.process = starter.run(folder, [nothing.fileno()] * 3)
             self._left = stack.pop_all()
 
     def __enter__(self) -> BegunSession:

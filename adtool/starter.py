@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from adtool import interrupts, paths
@@ -107,6 +108,14 @@ class Run:
         os.close(self._pipe)
 
 
+def _is_open(descriptor: int) -> bool:
+    """Whether a descriptor is open, and not the null device in the place of a closed stream."""
+    try:
+        return descriptor > 2 or os.get_inheritable(descriptor)
+    except OSError:
+        return False
+
+
 class Starter:
     """Starts runs of a target, each in a process with a session of its own. To be closed."""
 
@@ -124,37 +133,57 @@ class Starter:
             self._server.wait()
             interrupts.settled(self)
 
-    def run(
-        self, folder: Path, *, silent: bool, reads: bool, out: int | None, err: int | None
-    ) -> Run:
-        """Starts the job that is in a folder. The first run says what the others may print to.
+    def run(self, folder: Path, streams: Sequence[int]) -> Run:
+        """Starts the job that is in a folder.
 
-        silent: it prints and reads nothing. reads: from standard input. out, err: descriptors for
-        standard output and standard error, None for those of this process. Raises OSError.
+        streams: descriptors for standard input, output and error; one may be closed. Raises
+        OSError.
         """
         if self._server is None:
-            self._start(reads, out, err)
+            self._start()
         assert self._server is not None and self._control is not None
+        given = {number: d for number, d in enumerate(streams) if _is_open(d)}
         pipe, end = os.pipe()
         try:
             run = Run(self._server, pipe)
-            request = (b"-" if silent else b"+") + os.fsencode(folder) + b"\n"
+            request = "".join(map(str, given)).encode() + b" " + os.fsencode(folder)
             with contextlib.suppress(BrokenPipeError):  # it is gone: the run knows
-                socket.send_fds(self._control, [request], [end])
+                socket.send_fds(self._control, [request], [end, *given.values()])
         finally:
             os.close(end)
         return run
 
-    def _start(self, reads: bool, out: int | None, err: int | None) -> None:
-        self._control, other = socket.socketpair()
-        with other, interrupts.holding():
-            process = subprocess.Popen(
-                [sys.executable, "-c", _BOOT, paths.ROOT, f"{other.fileno()},{os.getpid()}"],
-                stdin=None if reads else subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-                pass_fds=[other.fileno()],
-            )
-            interrupts.undo_first(self, lambda: interrupts.end_group(process))
-        self._server = process
+    def _start(self) -> None:
+        self._server, self._control = _early.pop() if _early else _started()
+        process = self._server
+        interrupts.undo_first(self, lambda: interrupts.end_group(process))
+
+
+def start_early() -> None:
+    """Starts a server for the first `Starter`, which loads the tool while the command is read."""
+    with contextlib.suppress(OSError):  # then it is started when it is asked for, and told
+        _early.append(_started())
+
+
+def end_early() -> None:
+    """Ends it, where nothing has asked for it."""
+    while _early:
+        server, control = _early.pop()
+        control.close()
+        server.kill()
+        server.wait()
+
+
+_early: list[tuple[subprocess.Popen[bytes], socket.socket]] = []
+
+
+def _started() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """A server, and what requests are sent through. Raises OSError."""
+    control, other = socket.socketpair()
+    with other, interrupts.holding():
+        process = subprocess.Popen(
+            [sys.executable, "-c", _BOOT, paths.ROOT, f"{other.fileno()},{os.getpid()}"],
+            start_new_session=True,
+            pass_fds=[other.fileno()],
+        )
+    return process, control

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 
 _NAMES = ("stdin", "stdout", "stderr")
@@ -24,6 +25,26 @@ def occupy() -> tuple[int, ...]:
             os.open(os.devnull, os.O_RDWR if number == 2 else os.O_RDONLY)
             closed.append(number)
     return tuple(closed)
+
+
+def exchange(given: Mapping[int, int]) -> None:
+    """Gives a process other standard streams, by their numbers: descriptors, which are closed.
+
+    Those that are not given are closed. Python's own objects are as of a process that begins so.
+    """
+    for number, name in enumerate(_NAMES):
+        os.close(number)
+        stream = getattr(sys, name)
+        if number not in given:
+            setattr(sys, name, None)
+            continue
+        os.dup2(given[number], number)
+        os.close(given[number])
+        if stream is None:
+            mode = "w" if number else "r"
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+        elif number:
+            stream.reconfigure(line_buffering=number == 2 or os.isatty(number))
 
 
 def provide() -> None:

@@ -262,7 +262,7 @@ def test_nothing_runs_for_a_parent_that_is_gone(there: Tool) -> None:
     there.script("import time\ntime.sleep(60)\n")
     mark = f"{os.getpid()}-gone"
     process = begun(there, ("check", "script.py"), mark)
-    assert soon_true(lambda: len(list(marked(mark))) == 2, 30.0)  # the child is there
+    assert soon_true(lambda: len(list(marked(mark))) == 3, 30.0)  # the run is there
     process.kill()
     process.communicate(timeout=60)
     assert soon_true(lambda: not list(marked(mark)), 20.0)
