@@ -140,8 +140,12 @@ class Comparison:
         worst = self.worst
         if worst is not None and worst.ad == worst.oracle == 0:
             worst = None  # nothing to be seen in exact zeros
+        most = self
+        if worst is not None and np.isfinite(error := abs(worst.ad - worst.oracle)):
+            # What entries have found replaces what directions have, which may be what is shown.
+            most = self.bounded(error, worst.relative or 0.0)
         return PairResult(
-            source, target, self.verdict, self.checked, self.directional, self.max_abs,
-            self.max_rel, worst, self.reason, None, self.digits_lost, None, self.scale, self.off,
+            source, target, self.verdict, self.checked, self.directional, most.max_abs,
+            most.max_rel, worst, self.reason, None, self.digits_lost, None, self.scale, self.off,
             self.forward_error, tolerance=self.tolerance,
         )  # fmt: skip
