@@ -67,7 +67,9 @@ class Pair:
     mode, both in float64. These four are None where that was not looked at. tolerance: the largest
     max_rel_error of a pair that passes, None where an absolute one was asked for. by_whole:
     many launches of its kind were compared by themselves; this one was looked at briefly, and
-    compared as a part of its tape as a whole alone.
+    compared as a part of its tape as a whole alone. joint: several of its kind were compared pair
+    by pair; of this one, all pairs of some inputs were compared together, along one direction, so
+    that the errors are those of their sum and `worst` is None.
     """
 
     input: str
@@ -85,6 +87,7 @@ class Pair:
     forward_error: float | None = None
     by_whole: bool = False
     tolerance: float | None = None
+    joint: bool = False
 
     @property
     def decided(self) -> bool:

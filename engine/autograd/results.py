@@ -95,7 +95,8 @@ class PairResult:
     forward_error: how far the adjoint is from forward mode along a random direction, relative to
     its parts, both in float64; None where differences are close enough, or a derivative is written
     by hand. by_whole: this launch, of whose kind many were compared, had a glance alone; the check
-    of its tape as a whole passed.
+    of its tape as a whole passed. joint: it was compared along one direction through several inputs
+    at once, so that the errors are those of their sum, and no entry is known that is the worst.
     """
 
     input: str
@@ -115,6 +116,7 @@ class PairResult:
     forward_error: float | None = None
     by_whole: bool = False
     tolerance: float | None = None
+    joint: bool = False
 
 
 @dataclass(frozen=True, slots=True)
