@@ -48,7 +48,7 @@ class Coverage:
 
 
 def coverage(report: Report) -> Coverage:
-    """The launches of all tapes. Calls of other frameworks are left out: see `rows.sampled`."""
+    """The launches of all tapes. Calls of other frameworks are left out: see `rows.limits`."""
     looked = Counter(x.tape for x in report.launches)
     calls = {x.tape for x in report.launches if x.framework}
     return Coverage(tuple(

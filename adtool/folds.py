@@ -80,8 +80,10 @@ class Measures:
 
 
 def measures(pair: Pair) -> Measures:
-    """The numbers of a pair's worst entry or direction."""
+    """The numbers of a pair's worst entry or direction; none that are not of this pair alone."""
     w = pair.worst
+    if pair.joint:  # they are those of a sum, of which the pair is a part
+        return Measures(None, None, None, None)
     if w is None:
         known = pair.verdict in BAD
         return Measures(pair.max_abs_error, pair.max_rel_error if known else None, None, None)

@@ -60,14 +60,17 @@ class Pair:
     max_abs_error, max_rel_error: the largest over all that was compared, entries and directions,
     which need not be of the same one: see `worst` for that. None where nothing was compared, the
     latter also where no reference is large enough to be relative to, NaN where the adjoint is not
-    finite. directional: random directions compared. reason: why it is inconclusive or skipped.
-    digits_lost: decimal digits of the kernel's own precision that rounding costs the adjoint.
-    scale, off: the largest element of the adjoint times random cotangents, and what rounding in
-    the kernel's own precision puts it off by. forward_error: how far the adjoint is from forward
-    mode, both in float64. These four are None where that was not looked at. tolerance: the largest
-    max_rel_error of a pair that passes, None where an absolute one was asked for. by_whole:
-    many launches of its kind were compared by themselves; this one was looked at briefly, and
-    compared as a part of its tape as a whole alone.
+    finite. directional: random directions compared. reason: what there is to say of a verdict that
+    is no pass, such as why it is inconclusive or skipped; may be empty. digits_lost: decimal digits
+    of the kernel's own precision that rounding costs the adjoint. scale, off: the largest element
+    of the adjoint times random cotangents, and what rounding in the kernel's own precision puts it
+    off by. forward_error: how far the adjoint is from forward mode, both in float64. These four are
+    None where that was not looked at. tolerance: the largest max_rel_error of a pair that passes,
+    None where an absolute one was asked for. by_whole: many launches of its kind were compared by
+    themselves; this one was looked at briefly, and compared as a part of its tape as a whole alone.
+    joint: several of its kind were compared pair by pair; of this one, all pairs of some inputs
+    were compared together, along one direction, so that the errors are those of their sum and
+    `worst` is None.
     """
 
     input: str
@@ -85,6 +88,7 @@ class Pair:
     forward_error: float | None = None
     by_whole: bool = False
     tolerance: float | None = None
+    joint: bool = False
 
     @property
     def decided(self) -> bool:

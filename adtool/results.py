@@ -50,7 +50,7 @@ def pair_of(p: PairResult) -> Pair:
     return Pair(
         p.input, p.output, p.verdict, p.checked, *known_errors(p), worst, p.directional, p.reason,
         p.digits_lost if p.verdict == "rounding" else None, scale, off, p.forward_error, p.by_whole,
-        p.tolerance if p.checked + p.directional else None,
+        p.tolerance if p.checked + p.directional else None, p.joint,
     )  # fmt: skip
 
 

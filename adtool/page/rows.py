@@ -11,7 +11,7 @@ from adtool.folds import folds, items_of, measures
 from adtool.page.data import PageRun
 from adtool.page.words import name
 from adtool.places import short
-from adtool.render.rows import SHORT
+from adtool.render.rows import SHORT, word_for
 from adtool.report import Launch, Pair
 
 # What a row of the table of launches holds, in order; `page.js` has the same list.
@@ -49,7 +49,8 @@ def launch_table(run: PageRun) -> dict[str, Any]:
 def _folds(run: PageRun) -> list[list[Any]]:
     """What is shown of the rows at first: the number of the worst row of each fold.
 
-    And how many launches it stands for, what of these was checked, and along how many directions.
+    And how many launches it stands for, what of these was checked (a number, or the word of a
+    table), and along how many directions.
     Empty where each row is one of its own, or there are few, of which none is a call of a function
     of another framework.
     """
@@ -60,7 +61,7 @@ def _folds(run: PageRun) -> list[list[Any]]:
     if few or not any(f.share for f in found):
         return []
     return [
-        [numbers[id(f.worst)], f.share, sum(p.checked for p in f.pairs),
+        [numbers[id(f.worst)], f.share, word_for(f.pairs) or sum(p.checked for p in f.pairs),
          sum(p.directional for p in f.pairs)]
         for f in found
     ]  # fmt: skip
@@ -79,12 +80,16 @@ def _rows(run: PageRun, words: Words, norms: dict[tuple[int, int], Any]) -> Iter
 def _pair_row(x: Launch, p: Pair, words: Words, norm: Any) -> list[Any]:
     w, m = p.worst, measures(p)
     entry = f"d {w.row_name} / d {w.col_name}" if w is not None and w.row_name else ""
+    if p.by_whole:
+        entry = "none: a quick check, and the tape as a whole"
+    if p.joint:
+        entry = "none: a random direction through several inputs at once"
     if m.direction:
         entry = "none: a random direction over the whole pair"
     return [
-        x.tape, x.index, words.of(x.kernel), words.of(p.input), words.of(p.output), p.checked,
-        p.directional, digits(m.error), digits(m.relative), digits(m.adjoint, 8),
-        digits(m.reference, 8),
+        x.tape, x.index, words.of(x.kernel), words.of(p.input), words.of(p.output),
+        word_for([p]) or p.checked, p.directional,
+        digits(m.error), digits(m.relative), digits(m.adjoint, 8), digits(m.reference, 8),
         words.of(p.verdict), words.of(p.reason or x.skipped), words.of(place(x.file, x.line)),
         words.of(place(x.call_file, x.call_line)), words.of(" x ".join(map(str, x.dim))),
         words.of(entry), norm, digits(p.digits_lost or None),

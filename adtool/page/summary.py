@@ -9,6 +9,7 @@ from adtool import verdicts
 from adtool.counts import counted, more, plural
 from adtool.coverage import coverage
 from adtool.page.data import PageRun
+from adtool.render.rows import limits
 from adtool.report import at_gate
 from engine.classes import dataclass
 
@@ -115,6 +116,7 @@ def left_out(run: PageRun) -> tuple[Left, ...]:
         rest = f" and {len(where) - 3:,} more" if len(where) > 3 else ""
         out.append(Left(counted(len(where), what, _PLURAL[what]), why or "nothing was compared",
                         "; ".join(where[:3]) + rest))  # fmt: skip
+    out += [Left("full checks", line, "") for line in limits(run.report)]
     if not run.report.end_to_end and run.report.error is None:
         out.append(Left("tapes as wholes", "no tape was checked as a whole", ""))
     out += [Left("note", n, "") for n in run.report.notes]

@@ -209,7 +209,7 @@ def _memory(trace: TapeTrace) -> tuple[tuple[str, str], ...]:
     if m is None:
         return ()
     return (
-        ("Copies of overwritten inputs", in_words(m.inputs)),
+        ("Copies of arrays from before they changed", in_words(m.inputs)),
         ("Journals of launches", in_words(m.journals)),
         ("Largest stack of a backward pass", in_words(m.stack)),
     )

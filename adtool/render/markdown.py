@@ -11,7 +11,7 @@ from adtool.places import short, shortened
 from adtool.render.characters import bounded
 from adtool.render.counts import measured, severities
 from adtool.render.escapes import code, escaped, fenced, prose
-from adtool.render.rows import Row, TableData, left_to_wholes, legend, sampled, tables, wholes
+from adtool.render.rows import Row, TableData, legend, limits, tables, wholes
 from adtool.report import Failure, Finding, Report, at_gate, gate_words
 from adtool.verdicts import tally, verdict
 
@@ -135,15 +135,11 @@ def _launches(report: Report) -> Iterator[str]:
         yield from _rows(data)
     if left_out:
         yield f"Not shown: {more(left_out, 'kind of tapes', 'kinds of tapes')}.\n"
-    for line in wholes(report):
-        yield f"- {escaped(line)}"
-    if left := left_to_wholes(report):
-        yield f"- {escaped(left)}"
-    if few := sampled(report):
-        yield f"- {escaped(few)}"
+    lines = [*wholes(report), *limits(report)]
     if marks := legend(shown):
-        yield f"- {escaped(marks)}"
-    if report.end_to_end or few or marks:
+        lines.append(marks)
+    yield from (f"- {escaped(line)}" for line in lines)
+    if lines:
         yield ""
 
 

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 
 from adtool.counts import counted
 from adtool.folds import BAD, Fold, folds, items_of, measures, span
-from adtool.report import EndToEnd, Launch, Report
+from adtool.report import EndToEnd, Launch, Pair, Report
 from engine.classes import dataclass
 
 SHORT = 24  # a table of up to this many rows is shown whole
 TABLES = 8  # of a run
+WHOLE, JOINT = "whole", "joint"  # in place of how much of a pair was compared
 HUGE = 1e6  # a relative error above this tells no more
 DIGITS = 1e-3  # rounding of a tape's values that costs so much is told
 
@@ -87,6 +88,11 @@ def legend(shown: Sequence[TableData]) -> str:
     if m := _first(r"(\d+)\+(\d+)d", [row.checked for row in rows]):
         out.append(f"{m[0]} means {m[1]} Jacobian entries and {m[2]} random directions over the "
                    "whole array")  # fmt: skip
+    if any(row.checked == JOINT for row in rows):
+        out.append(f"{JOINT} means one random direction through several inputs at once, which has "
+                   "no numbers for each of them")  # fmt: skip
+    if any(row.checked == WHOLE for row in rows):
+        out.append(f"{WHOLE} means a quick check, and the tape as a whole")
     if any(row.error.endswith("d") for row in rows):
         out.append("an error with d is that of a direction")
     return f"columns: {'; '.join(out)}" if out else ""
@@ -118,26 +124,29 @@ def wholes(report: Report) -> list[str]:
     return out
 
 
-def left_to_wholes(report: Report) -> str:
-    """What is to be said of launches that the checks of whole tapes answer for; empty for none."""
-    left = sum(any(p.by_whole for p in x.pairs) for x in report.launches)
-    if not left:
-        return ""
-    were = "was" if left == 1 else "were"
-    return (
-        f"{counted(left, 'launch')} {were} checked only as parts of whole tapes and by a quick "
-        "check, because many similar launches were checked in full"
-    )
+def limits(report: Report) -> list[str]:
+    """What is to be said of launches that were not looked at pair by pair: a line for each kind."""
+    out = []
+    if joint := sum(any(p.joint for p in x.pairs) for x in report.launches):
+        out.append(
+            f"{_launches(joint)} checked only along one random direction through several inputs "
+            "at once, because similar launches were checked in full"
+        )
+    if left := sum(any(p.by_whole for p in x.pairs) for x in report.launches):
+        out.append(
+            f"{_launches(left)} checked only as parts of whole tapes and by a quick check, "
+            "because many similar launches were checked in full"
+        )
+    if report.sampled:
+        out.append(
+            f"among equal calls of {' and '.join(report.sampled)} functions, only calls 1, 2, 5, "
+            "17 and so on were checked in full"
+        )
+    return out
 
 
-def sampled(report: Report) -> str:
-    """What is to be said of equal calls of functions, of which few are checked; empty for none."""
-    if not report.sampled:
-        return ""
-    return (
-        f"among equal calls of {' and '.join(report.sampled)} functions, only calls 1, 2, 5, 17 "
-        "and so on were checked in full"
-    )
+def _launches(number: int) -> str:
+    return f"{counted(number, 'launch')} {'was' if number == 1 else 'were'}"
 
 
 def _table(tapes: list[int], launches: list[Launch], verbose: bool) -> TableData:
@@ -185,9 +194,15 @@ def _row(fold: Fold, many: bool) -> Row:
 
 
 def _checked(fold: Fold) -> str:
-    if all(p.by_whole for p in fold.pairs):
-        return "whole"
-    return checked(sum(p.checked for p in fold.pairs), sum(p.directional for p in fold.pairs))
+    return word_for(fold.pairs) or checked(
+        sum(p.checked for p in fold.pairs), sum(p.directional for p in fold.pairs)
+    )
+
+
+def word_for(pairs: Iterable[Pair]) -> str:
+    """What stands for the counts of pairs none of which was looked at by itself; else empty."""
+    found = {WHOLE if p.by_whole else JOINT if p.joint else "" for p in pairs}
+    return "" if "" in found else max(found, key=[WHOLE, JOINT].index, default="")
 
 
 def _most(errors: Iterable[float | None]) -> float | None:

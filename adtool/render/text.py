@@ -22,7 +22,7 @@ from adtool.fixes.available import fixable
 from adtool.places import short, shortened
 from adtool.render import links, styles
 from adtool.render.counts import measured, severities
-from adtool.render.rows import Row, TableData, left_to_wholes, legend, sampled, tables, wholes
+from adtool.render.rows import Row, TableData, legend, limits, tables, wholes
 from adtool.render.taylor_text import print_taylor
 from adtool.render.words import clean, print_table
 from adtool.report import Duration, Failure, Finding, Problem, Report, at_gate
@@ -154,13 +154,10 @@ def _print_tables(report: Report, console: Console, verbose: bool) -> None:
     if left_out:
         kinds = more(left_out, "kind of tapes", "kinds of tapes")
         _line(console, f"not shown: {kinds} (--verbose shows all)\n")
-    for line in wholes(report):
+    lines = [*wholes(report), *limits(report)]
+    for line in lines:
         _wrapped(console, line)
-    if left := left_to_wholes(report):
-        _wrapped(console, left)
-    if few := sampled(report):
-        _wrapped(console, few)
-    if report.end_to_end or few:
+    if lines:
         console.print()
     if marks := legend(shown):
         _wrapped(console, marks, styles.DIM)

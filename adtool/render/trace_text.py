@@ -132,7 +132,7 @@ def _memory(use: MemoryUse | None) -> str:
     if use is None:
         return "memory: unknown"
     return (f"memory beside arrays and gradients: {_bytes(use.inputs)} copies of "
-            f"overwritten arrays, {_bytes(use.journals)} journals, "
+            f"arrays from before they changed, {_bytes(use.journals)} journals, "
             f"{_bytes(use.stack)} stack")  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from adtool.counts import more
 from adtool.report import Finding
 from adtool.rules.base import (
     Hit,
@@ -43,7 +44,8 @@ class Rounding(Rule):
             Two cases are not reported, because they lose nothing: a derivative that is zero up
             to rounding of the launch's inputs, such as the derivative by a mean that minimises
             a sum of squares; and a derivative whose error is less than a hundredth of the
-            derivatives of other launches at the same line, such as at the end of a fit.
+            derivatives of other launches at the same line, such as at the end of a fit. A note
+            says how many launches with the verdict `rounding` are left out for this reason.
             """,
         why="""
             The gradient points in another direction than the mathematics says, although no
@@ -72,11 +74,13 @@ class Rounding(Rule):
                 for p in launch.pairs:
                     key = _alike(launch, p)
                     largest[key] = max(largest.get(key, 0.0), p.scale)
-        found = [
-            h for h in seen_at_all
-            if h.pair.off > _PART * largest[_alike(h.launch, h.pair)] or not h.pair.off
-        ]  # fmt: skip
-        for group in grouped(found, lambda h: (h.launch.kernel, h.launch.span)):
+        for every in grouped(seen_at_all, lambda h: (h.launch.kernel, h.launch.span)):
+            group = [
+                h for h in every
+                if h.pair.off > _PART * largest[_alike(h.launch, h.pair)] or not h.pair.off
+            ]  # fmt: skip
+            if not group:
+                continue
             hit = max(group, key=_digits_lost)
             count = launches(group)
             first, kernel = group[0], hit.launch.kernel
@@ -86,8 +90,19 @@ class Rounding(Rule):
                 f"`d {hit.pair.output} / d {hit.pair.input}`: {hit.pair.reason}{worst}",
                 "rewrite the formula so that no large values cancel, or use float64 for this part",
                 span=first.launch.span, tape=first.tape, launch=first.launch.index, kernel=kernel,
-                count=count, notes=other_pairs(group, hit),
+                count=count, notes=(*other_pairs(group, hit), *_small(launches(every) - count)),
             )  # fmt: skip
+
+
+def _small(left_out: int) -> tuple[str, ...]:
+    """A note on launches that have the verdict and do not count; none where there are none."""
+    if not left_out:
+        return ()
+    is_it = "is left out: its error is" if left_out == 1 else "are left out: their errors are"
+    return (
+        f"{more(left_out, 'launch')} with the verdict `rounding` {is_it} less than a hundredth of "
+        "the derivatives of other launches at that line",
+    )
 
 
 def _alike(launch: LaunchResult, pair: PairResult) -> object:

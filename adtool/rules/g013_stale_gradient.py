@@ -74,8 +74,9 @@ class StaleGradient(Rule):
             computed at other values of `x`, and the program moves `x` by it
             """,
         todo="""
-            Clear the gradients between steps: tape.zero(), or x.grad.zero_(). Before the
-            backward pass, run the launches again that read changed arrays.
+            Clear the gradients between steps: tape.zero(), or x.grad.zero_(). If the second call
+            of backward() is the mistake, remove it. Before the backward pass, run the launches
+            again that read changed arrays.
             """,
     )
 
@@ -118,6 +119,8 @@ def _said(f: Stale) -> tuple[str, str]:
     own = f", or {f.array}.grad.zero_()" if f.array else ""
     clear = f"clear the gradients between the two backward passes: tape.zero(){own}"
     a = f"`{f.array}`" if f.array else "an array"
+    if f.kind == "twice":
+        clear += "; or remove the second pass"
     if f.kind == "values":
         return (
             f"backward() added to the gradient of {a}, which an earlier backward() "

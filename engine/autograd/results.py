@@ -81,21 +81,22 @@ class Corner:
 class PairResult:
     """The check of d output / d input of one launch.
 
-    checked: Jacobian entries compared one by one. directional: random directions
-    compared over the whole pair. max_rel_error is |ad - oracle| / |oracle| where the
-    oracle exceeds the error allowed there (else it is zero as far as can be told), 0
-    where it nowhere does; a direction's is relative to the parts of its sum if these are
-    larger. tolerance: the largest max_rel_error of a pair that passes; None where the user gave an
-    absolute tolerance, or nothing was compared. An error that passes only since derivatives near
-    by are larger is relative to these, by the part that the tolerance counts them for. reason: why
-    a verdict is inconclusive or skipped. digits_lost: decimal digits of the launch's own precision
-    that rounding costs the adjoint. corner: of a kink, the operation that has it, where that was
-    looked for and found. scale, off: the largest element of the adjoint times random cotangents,
-    and what it is off by in the launch's own precision; 0 where that was not looked at.
-    forward_error: how far the adjoint is from forward mode along a random direction, relative to
-    its parts, both in float64; None where differences are close enough, or a derivative is written
-    by hand. by_whole: this launch, of whose kind many were compared, had a glance alone; the check
-    of its tape as a whole passed.
+    checked: Jacobian entries compared one by one. directional: random directions compared over the
+    whole pair. max_rel_error is |ad - oracle| / |oracle| where the oracle exceeds the error allowed
+    there (else it is zero as far as can be told), 0 where it nowhere does; a direction's is
+    relative to the parts of its sum if these are larger. tolerance: the largest max_rel_error of a
+    pair that passes; None where the user gave an absolute tolerance, or nothing was compared. An
+    error that passes only since derivatives near by are larger is relative to these, by the part
+    that the tolerance counts them for. reason: what there is to say of a verdict that is no pass;
+    may be empty. digits_lost: decimal digits of the launch's own precision that rounding costs the
+    adjoint. corner: of a kink, the operation that has it, where that was looked for and found.
+    scale, off: the largest element of the adjoint times random cotangents, and what it is off by in
+    the launch's own precision; 0 where that was not looked at. forward_error: how far the adjoint
+    is from forward mode along a random direction, relative to its parts, both in float64; None
+    where differences are close enough, or a derivative is written by hand. by_whole: this launch,
+    of whose kind many were compared, had a glance alone; the check of its tape as a whole passed.
+    joint: it was compared along one direction through several inputs at once, so that the errors
+    are those of their sum, and no entry is known that is the worst.
     """
 
     input: str
@@ -115,6 +116,7 @@ class PairResult:
     forward_error: float | None = None
     by_whole: bool = False
     tolerance: float | None = None
+    joint: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,6 +218,7 @@ class Storage:
         if last is not None and last.version == self.version and self.told:
             return last
         hold = Hold(self, lo, hi)
+        hold.origin = weakref.ref(self)
         hold.materialise(alone=False)
         if last is not None and last.start == hold.start and last.chunks == hold.chunks:
             last.version = self.version
@@ -258,15 +259,16 @@ class Hold:
 
     start, end: the addresses that the copy is of, as whole pieces are copied. lost: why there is
     no copy, empty where there is one or none is needed yet. unseen: other code may change the
-    memory, and nobody would know.
+    memory, and nobody would know. origin: of a copy that was asked for, the memory; else None.
     """
 
-    __slots__ = ("__weakref__", "_lost", "chunks", "end", "hi", "lo", "start", "storage",
-                 "unseen", "version")  # fmt: skip
+    __slots__ = ("__weakref__", "_lost", "chunks", "end", "hi", "lo", "origin", "start",
+                 "storage", "unseen", "version")  # fmt: skip
 
     start: int
     end: int
     chunks: tuple[Chunk, ...]
+    origin: weakref.ref[Storage] | None
     _lost: str
 
     def __init__(self, storage: Storage, lo: int, hi: int, unseen: bool = False) -> None:
@@ -282,6 +284,8 @@ class Hold:
             return ()
         if name == "_lost":
             return ""
+        if name == "origin":
+            return None
         if name in ("start", "end"):
             return self.lo if name == "start" else self.hi
         raise AttributeError(name)
@@ -309,6 +313,12 @@ class Hold:
         except Lost as why:
             self._lost = str(why)
         self.storage = None
+
+    @property
+    def spare(self) -> bool:
+        """Whether it is a copy that was asked for, of what nothing has written since."""
+        memory = None if self.origin is None else self.origin()
+        return memory is not None and memory.version == self.version
 
     @property
     def nbytes(self) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from engine import config
 from engine.classes import dataclass
 from engine.runtime.storage import Hold
 from engine.tape.records import LaunchRecord, Record
@@ -25,12 +26,26 @@ class MemoryUse:
     stack: int
 
 
-def memory_of(records: Sequence[Record], more: Sequence[Hold] = ()) -> MemoryUse:
-    """The memory of some records, and of further holds."""
+def own_memory(records: Sequence[Record], more: Sequence[Hold] = ()) -> MemoryUse:
+    """The memory of a tape without the copies that only a capture asks for.
+
+    A program has the others without it too: those of what was overwritten, as it is configured.
+    """
+    if config.tape_snapshots == "eager":
+        return memory_of(records, more)
+    restores = config.overwrites != "present"
+    return memory_of(records, more, lambda h: not h.spare if restores else h.origin is None)
+
+
+def memory_of(
+    records: Sequence[Record], more: Sequence[Hold] = (),
+    counts: Callable[[Hold], bool] = lambda _: True,
+) -> MemoryUse:  # fmt: skip
+    """The memory of some records, and of further holds. counts: of these, which do."""
     launches = [r for r in records if isinstance(r, LaunchRecord)]
     holds = [*more, *(h for r in records for h in r.snapshots)]
     # Copies share the pieces that did not change between them.
-    held = {id(c): c.nbytes for h in holds for c in h.chunks}
+    held = {id(c): c.nbytes for h in holds if counts(h) for c in h.chunks}
     return MemoryUse(
         inputs=sum(held.values()),
         journals=sum(r.journal_bytes for r in launches),

@@ -17,6 +17,7 @@ from engine.runtime.deferred import DeferredLaunch, Noted, Operation
 from engine.runtime.plan_parts import Call
 from engine.tape import rows
 from engine.tape.capture import Captures
+from engine.tape.memory import MemoryUse, memory_of, own_memory
 from engine.tape.overwrites import MODES, Overwrites
 from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
 from engine.tape.restoration import Restoration
@@ -64,6 +65,15 @@ class ReplayedTape(Block):
             records, replays = self._unmade
             self._set([*records, *(record for r in replays for record in r.records())])
         return self._records
+
+    @property
+    def memory(self) -> MemoryUse:
+        """The memory that the tape takes up beside arrays and their gradients."""
+        return memory_of(self._made(), self._overwrites.holds)
+
+    def _own_memory(self) -> MemoryUse:
+        """The same, without what captures copied."""
+        return own_memory(self._made(), self._overwrites.holds)
 
     def _listed(self) -> list[Any]:
         """The records, or rows that stand for all of them."""

@@ -28,7 +28,6 @@ from engine.tape import access, rows
 from engine.tape.backward import check_loss, check_seeds, lying_seeds, run_backward, seed_at_once
 from engine.tape.capture import NOBODY, Captures, Pass, is_capturing
 from engine.tape.gradients import Gradients, clear, gradient_of
-from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.overwrites import Overwrites, mode
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
 from engine.tape.replayed import ReplayedTape, record_of
@@ -112,7 +111,7 @@ class Tape(ReplayedTape):
         if not self._overwrites.are_none():
             self._overwrites.left(self._made()[:])  # others may forget them
         if self._captures is not NOBODY and self._captures:
-            self._captures.left(self._scopes.scopes, lambda: self.memory)
+            self._captures.left(self._scopes.scopes, self._own_memory)
 
     @property
     def launches(self) -> list[Record]:
@@ -381,7 +380,7 @@ class Tape(ReplayedTape):
                 self._captures.ended(done)
             recording.active.reset(token)
         if watch is not None:
-            self._captures.watched(lambda: self.memory)
+            self._captures.watched(self._own_memory)
 
     def _is_plain(self) -> bool:
         """Whether a pass is no more than the adjoints of records, one after another."""
@@ -435,11 +434,6 @@ class Tape(ReplayedTape):
             input_names=track_input_names, output_names=track_output_names,
             direction=graph_direction, filename=filename,
         )  # fmt: skip
-
-    @property
-    def memory(self) -> MemoryUse:
-        """The memory that the tape takes up beside arrays and their gradients."""
-        return memory_of(self._made(), self._overwrites.holds)
 
     @property
     def gradients(self) -> dict[Any, Any]:

@@ -158,6 +158,31 @@ def test_a_gradient_that_is_not_finite(adtool: Any) -> None:
     assert found["line"] == 7
 
 
+@pytest.mark.parametrize("add", ["wp.atomic_add(loss, 0, y[wp.tid()])", "loss[0] += y[wp.tid()]"])
+def test_a_forgotten_requires_grad_beside_a_sum(adtool: Any, add: str) -> None:
+    """The loss is an input, too: what is added to has a value before."""
+    good = GOOD.replace("wp.atomic_add(loss, 0, y[wp.tid()])", add)
+    lone = good.replace(", requires_grad=True", "").split("tape = ")[0]
+    adtool.script(
+        f"{lone}loss.requires_grad = True\n"
+        "with wp.Tape() as tape:\n    wp.launch(total, dim=3, inputs=[x], outputs=[loss])\n"
+        "tape.backward(loss)\n"
+    )
+    done = adtool("check", "script.py")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "nothing was checked" in done.stderr and "requires_grad=True" in done.stderr
+    assert "end to end: skipped" in done.stdout and "pass" not in done.stdout
+    # Beside a tape that was checked, it is no part of what passed.
+    adtool.script(
+        f"{good}w = wp.ones(3, dtype=float)\n"
+        "with wp.Tape() as other:\n    wp.launch(total, dim=3, inputs=[w], outputs=[loss])\n"
+        "other.backward(loss)\n"
+    )
+    report = adtool.report("script.py")
+    assert [e["verdict"] for e in report["end_to_end"]] == ["pass", "skipped"]
+    assert [(f["code"], f["tape"]) for f in report["findings"]] == [("G012", 1)]
+
+
 def test_a_forgotten_requires_grad(adtool: Any) -> None:
     adtool.script(GOOD.replace(", requires_grad=True", ""))
     done = adtool("check", "script.py")

@@ -43,6 +43,18 @@ def kinked(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     i = wp.tid()
     y[i] = wp.abs(x[i] - 2.0)
 
+@wp.kernel
+def total(x: wp.array(dtype=float), s: wp.array(dtype=float)):
+    wp.atomic_add(s, 0, x[wp.tid()])
+
+def total_of_constants():
+    x, s = arrays()
+    x.requires_grad = False
+    with wp.Tape() as tape:
+        wp.launch(total, dim=3, inputs=[x], outputs=[s])
+    tape.backward(grads={s: wp.ones_like(s)})
+    return tape
+
 def arrays():
     x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
     return x, wp.zeros(3, dtype=float, requires_grad=True)

@@ -9,7 +9,7 @@ from tests.plugin.project import Project
 TESTS = """
 import pytest
 import engine as wp
-from kernels import arrays, launch, outside, right, wrong
+from kernels import arrays, launch, outside, right, total_of_constants, wrong
 
 def call():
     x, y = arrays()
@@ -105,6 +105,7 @@ def test_nothing(gradcheck):
     for what, given in [
         (wp.Tape(), {}),
         (launch(right, gradient=False), {}),
+        (total_of_constants(), {}),
         (right, {"dim": 3, "inputs": [wp.zeros(3)], "outputs": [wp.zeros(3)]}),
         (launch(right), {"kernels": ["other"]}),
     ]:
@@ -119,6 +120,9 @@ def test_marked(): launch(right)
 
 @pytest.mark.adtool(rtol=1e-2, kernels=["right"])
 def test_marked_options(): launch(right, launch(wrong))
+
+@pytest.mark.adtool
+def test_marked_constants(): total_of_constants()
 
 @pytest.mark.adtool
 def test_marked_wrong(): launch(wrong)
@@ -143,7 +147,7 @@ def test_not_marked(): launch(wrong)
 
 FAILED = {
     "test_wrong_kernel", "test_kernel_outside", "test_wrong_function", "test_cut_function",
-    "test_wrong_tape", "test_marked_wrong", "test_marked_nothing",
+    "test_wrong_tape", "test_marked_constants", "test_marked_wrong", "test_marked_nothing",
 }  # fmt: skip
 
 
@@ -152,7 +156,7 @@ def test_fixture_and_marker(project: Project) -> None:
     done = project()
     failed = {t for t, k in done.kinds().items() if k != ["passed"]}
     assert failed == FAILED, done.out
-    assert len(done.outcomes) == 27
+    assert len(done.outcomes) == 28
     for test in ("test_wrong_kernel", "test_wrong_tape"):
         said = done.text(test)
         assert "error[G001]: wrong gradient of kernel `wrong` in launch 0 of tape 0" in said
@@ -167,7 +171,7 @@ def test_fixture_and_marker(project: Project) -> None:
     assert "--> test_all.py:17:1" in done.text("test_cut_function")
     assert "G008" in done.text("test_kernel_outside")
     assert "the test recorded no tape" in done.text("test_marked_nothing")
-    assert done.section[0].startswith("6 tests, 5 tapes, 5 launches, 5 pairs checked: 2 tests")
+    assert done.section[0].startswith("7 tests, 6 tapes, 6 launches, 5 pairs checked: 3 tests")
 
 
 def test_a_marked_test_of_a_framework_alone(project: Project) -> None:

@@ -74,7 +74,7 @@
     { head: "Kernel", words: KERNEL },
     { head: "Input", words: INPUT },
     { head: "Output", words: OUTPUT },
-    { head: "Checked", sort: (r) => r[CHECKED] === null ? null : r[CHECKED] + r[DIRECTIONS], numeric: true },
+    { head: "Checked", sort: (r) => r[CHECKED] === null ? null : (Number(r[CHECKED]) || 0) + r[DIRECTIONS], numeric: true },
     { head: "Abs error", sort: (r) => weight(r[ABS]), numeric: true },
     { head: "Rel error", sort: (r) => weight(r[REL]), numeric: true },
     { head: "Adjoint", sort: (r) => weight(r[AD]), numeric: true },
@@ -121,7 +121,7 @@
       add("Kernel at", words[r[PLACE]]);
       add("Launched at", words[r[CALL]]);
       add("Worst entry", words[r[ENTRY]]);
-      add("Entries compared", r[CHECKED] === null ? "" : String(r[CHECKED]));
+      add("Entries compared", r[CHECKED] === null ? "" : String(Number(r[CHECKED]) || 0));
       add("Random directions", r[DIRECTIONS] ? String(r[DIRECTIONS]) : "");
       add("Digits lost to rounding", r[DIGITS] === null ? "" : shown(r[DIGITS], 2));
       add("Reason", words[r[REASON]]);
@@ -151,7 +151,7 @@
         if (words[r[k]].length > 20) cell.title = words[r[k]];
         line.append(cell);
       }
-      const checked = r[CHECKED] === null ? "\u2013"
+      const checked = r[CHECKED] === null ? "\u2013" : typeof r[CHECKED] === "string" ? r[CHECKED]
         : `${r[CHECKED].toLocaleString("en")}${r[DIRECTIONS] ? "+" + r[DIRECTIONS] + "d" : ""}`;
       line.append(make("td", checked, "num"));
       for (const k of [ABS, REL]) line.append(make("td", shown(r[k], 2), "num"));

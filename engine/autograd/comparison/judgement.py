@@ -72,7 +72,7 @@ class Comparison:
 
     checked, directional, max_abs, max_rel, worst, digits_lost: see `PairResult`. excess: how
     far the worst entry is over its tolerance. scale, off: the largest element of the lifted
-    adjoint, and what the launch's own is off by. forward_error, tolerance: see `PairResult`.
+    adjoint, and what the launch's own is off by. forward_error, tolerance, joint: see `PairResult`.
     """
 
     verdict: Verdict = "skipped"
@@ -88,6 +88,7 @@ class Comparison:
     off: float = 0.0
     forward_error: float | None = None
     tolerance: float | None = None
+    joint: bool = False
 
     def judged(self, *judgements: Judgement) -> Comparison:
         """With these judgements, of which those count that are worse than what is known.
@@ -147,5 +148,5 @@ class Comparison:
         return PairResult(
             source, target, self.verdict, self.checked, self.directional, most.max_abs,
             most.max_rel, worst, self.reason, None, self.digits_lost, None, self.scale, self.off,
-            self.forward_error, tolerance=self.tolerance,
+            self.forward_error, tolerance=self.tolerance, joint=self.joint,
         )  # fmt: skip

@@ -53,8 +53,10 @@ class Leaf:
 class Discovered:
     """A tape's operations with the writes that it does not know of, and its leaves.
 
-    after: writes between the last operation and the backward pass. inside: whether all forms of
-    the operations are known to touch the elements of their arrays alone.
+    leaves: none where all of them are only added to, as by `atomic_add`: the derivative of a sum
+    by its own start value is one, whatever the launches do. after: writes between the last
+    operation and the backward pass. inside: whether all forms of the operations are known to touch
+    the elements of their arrays alone.
     """
 
     operations: Sequence[Operation]
@@ -81,6 +83,7 @@ class _Discovery:
     ) -> None:  # fmt: skip
         self.tape = tape
         self.operations = operations
+        self.spans = memories.spans
         self.own = memories.own
         self.start = start
         # Which integers have been read or written: as bytes that are not zero.
@@ -118,7 +121,15 @@ class _Discovery:
                 for p in operation.writes:
                     if p.float:
                         _bits(own.view(p))[...] = _FILLED[p.info.numpy.itemsize]
-        return Discovered(found, self.leaves, self._changed_since(), inside)
+        return Discovered(found, self._inputs(), self._changed_since(), inside)
+
+    def _inputs(self) -> list[Leaf]:
+        """The leaves; none where no operation reads any of them."""
+        used = Region(self.spans)
+        for s in self.operations:
+            for p in s.uses:
+                used.add(p)
+        return self.leaves if any(used.meets(x.part) for x in self.leaves) else []
 
     def _loosen(self, operation: Operation, loose: Memory) -> None:
         """Takes note of what depends on the order of threads once the operation has run."""

@@ -48,6 +48,11 @@ class Operation:
     unordered = False
 
     @property
+    def uses(self) -> Sequence[Placement]:
+        """What its results depend on, beside what they are added to."""
+        return self.reads
+
+    @property
     def touched(self) -> Sequence[Placement]:
         """All that it needs to know the memory of."""
         return (*self.reads, *self.writes)
@@ -126,6 +131,10 @@ class ReplayedLaunch(Operation):
         self.idle = 0 in record.dim
         self._journal: Journal | None = None
         self._kept: list[Array] = []
+
+    @property
+    def uses(self) -> Sequence[Placement]:
+        return [self.parts[i] for i in self.plan.reads if i in self.parts]
 
     @property
     def touched(self) -> Sequence[Placement]:

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from adtool.folds import folds, items_of, kinds, measures, span
-from adtool.page.data import PageRun
+from adtool.page.data import PageData, PageRun
+from adtool.page.document import render_html
 from adtool.page.rows import launch_table
+from adtool.page.summary import left_out
 from adtool.render import github, junit, markdown
 from adtool.render import json as json_format
 from adtool.render.formats import Setting
@@ -192,6 +194,63 @@ def test_every_format_folds_a_loop() -> None:
         [2 * 37, f"{BAD}/{2 * MANY}"], [1, f"{2 * MANY - BAD}/{2 * MANY}"],
     ]  # fmt: skip
     assert len(table["rows"]) == 2 * MANY
+
+
+def briefly() -> Report:
+    """Pairs by themselves, some of a sum over inputs, and some that a whole tape answers for."""
+    joint = pair(joint=True, checked=0, directional=1, worst=None, max_abs_error=0.0625)
+    whole = pair(by_whole=True, checked=0, worst=None, max_abs_error=None, max_rel_error=None)
+    return report(
+        launches=(launch(0, off(1e-9)), launch(1, joint), launch(2, joint), launch(3, whole))
+    )
+
+
+def test_no_format_shows_numbers_of_a_sum_as_those_of_a_pair() -> None:
+    given, setting = briefly(), Setting("/w", "/w")
+    ((table,), _) = tables(given, True)
+    rows = [(r.checked, r.error, r.relative, r.ad, r.reference, r.verdict) for r in table.rows]
+    assert rows[1:] == [
+        ("joint", *4 * "-", "pass"), ("joint", *4 * "-", "pass"), ("whole", *4 * "-", "pass"),
+    ]  # fmt: skip
+    assert "-" not in rows[0]
+    assert "0.0625" not in markdown.render([given], setting)
+    assert "| joint | - | - | - | - | pass |" in markdown.render([given], setting)
+    page = launch_table(PageRun("s.py", given))
+    assert [r[5] for r in page["rows"]] == [9, "joint", "joint", "whole"]
+    assert [r[7:11] for r in page["rows"][1:]] == 3 * [4 * [None]]
+    pairs = [p for x in from_json(json_format.render([given], setting)).launches for p in x.pairs]
+    assert [(p.joint, p.by_whole, p.worst is None) for p in pairs[1:]] == [
+        (True, False, True), (True, False, True), (False, True, True)
+    ]  # fmt: skip
+
+
+def test_a_row_for_launches_that_were_looked_at_briefly_says_so() -> None:
+    joint, whole = (x.pairs[0] for x in briefly().launches[2:])
+    for pairs, word in [((joint, joint), "joint"), ((whole, whole), "whole"),
+                        ((whole, joint), "joint"), ((off(1e-9), joint), "9+1d")]:  # fmt: skip
+        looped = tuple(launch(i, *pairs) for i in range(13))
+        ((table,), _) = tables(report(launches=looped))
+        assert [r.checked for r in table.rows] == ["117+13d" if word == "9+1d" else word], pairs
+
+
+def test_every_format_says_what_was_looked_at_briefly() -> None:
+    lines = [
+        "2 launches were checked only along one random direction through several inputs at once, "
+        "because similar launches were checked in full",
+        "1 launch was checked only as parts of whole tapes and by a quick check, because many "
+        "similar launches were checked in full",
+    ]
+    given = briefly()
+    for verbose in (False, True):
+        out = io.StringIO()
+        print_report(given, make_console(out, True, width=400), verbose)
+        assert all(line in out.getvalue().split("\n") for line in lines)
+    assert all(f"- {line}\n" in markdown.render([given], Setting("/w", "/w")) for line in lines)
+    assert [x.why for x in left_out(PageRun("s.py", given))] == lines
+    assert left_out(PageRun("s.py", report())) == ()
+    text = render_html(PageData((PageRun("s.py", given),), "", "adtool", ()))
+    assert all(line in text for line in lines)
+    assert "Everything that was recorded was checked" not in text
 
 
 def test_json_has_each_launch_in_a_line_and_the_worst_entries_alone() -> None:

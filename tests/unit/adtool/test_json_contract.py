@@ -24,7 +24,7 @@ LAUNCH = {
 }  # fmt: skip
 PAIR = {
     "input", "output", "verdict", "checked", "max_abs_error", "max_rel_error", "worst",
-    "directional", "reason", "digits_lost", "scale", "off", "forward_error", "by_whole",
+    "directional", "reason", "digits_lost", "scale", "off", "forward_error", "by_whole", "joint",
     "tolerance",
 }  # fmt: skip
 WORST = {"row", "col", "ad", "oracle", "row_name", "col_name", "rel_error", "allowed"}

@@ -299,6 +299,23 @@ class TestRounding:
             late = launch(1, pair("rounding", scale=0.05, off=off, digits_lost=4.0), site=site)
             assert len(findings("G011", session([before, late]))) == count
 
+    def test_what_does_not_count_is_said(self, session: Make, launch: Make, pair: Make) -> None:
+        """The table shows as many rows as the finding has launches, and leaves out."""
+        large, small = (
+            pair("rounding", scale=2.0, off=off, digits_lost=4.0) for off in (0.5, 0.01)
+        )
+        made = [launch(0, small), launch(1, large), launch(2, small, large), launch(3, pair())]
+        (found,) = findings("G011", session(made))
+        assert (found.launch, found.count) == (1, 2)
+        assert found.notes == (
+            "1 more launch with the verdict `rounding` is left out: its error is less than a "
+            "hundredth of the derivatives of other launches at that line",
+        )
+        (found,) = findings("G011", session([*made, launch(4, small)]))
+        assert found.notes[0].startswith("2 more launches with the verdict `rounding` are left out")
+        (found,) = findings("G011", session(made[1:3]))
+        assert found.notes == ()
+
     OTHER = Span("train.py", 70, 1, 70, 30)
 
     def test_tape_and_launch_are_of_one_place(

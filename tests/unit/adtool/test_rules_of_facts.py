@@ -99,6 +99,7 @@ class TestFacts:
         assert ("what the tape says" if kind == "saved" else "`x`") in found.message
         assert "moves" not in found.message
         assert ("x.grad.zero_()" in found.help) == (kind in ("values", "twice", "passed on"))
+        assert ("or remove the second pass" in found.help) == (kind == "twice")
 
     @pytest.mark.parametrize(("kind", "words"), [("values", "`x`"), ("passed on", "an array")])
     def test_stale_gradients_that_are_used(self, kind: Any, words: str, session: Make) -> None:

@@ -262,3 +262,25 @@ def test_locals_that_the_program_asked_for_stay():
         wp.launch(double, 3, [x], [y])
     assert mine["x"] is x
     assert capture.tapes
+
+
+@pytest.mark.parametrize("overwrites", ["restore", "present"])
+def test_memory_is_the_programs_own_whether_or_not_a_check_copies(overwrites, monkeypatch):
+    """Of a sum, a chain, what is overwritten on the tape and what is after it."""
+    monkeypatch.setattr(wp.config, "overwrites", overwrites)
+
+    def run():
+        x, y = source(), wp.zeros(3, requires_grad=True)
+        wide, loss = wp.ones(50, requires_grad=True), wp.zeros(1, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(square_in_place, 3, [x])
+            wp.copy(y, x)
+            wp.launch(total, 50, [wide, loss])
+            wp.launch(total, 3, [y, loss])
+            y.zero_()
+        tape.backward(loss)
+
+    copied, plain = (traced(run, wants=w)[0].memory for w in (None, lambda _: False))
+    assert copied == plain
+    # x, y and twice the sum, but not the 200 bytes that nothing has changed.
+    assert copied.inputs == (32 if overwrites == "restore" else 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -243,6 +244,24 @@ def test_axe_finds_nothing_serious(opened: Opener, scheme: str, width: int) -> N
         if v["impact"] in ("serious", "critical")
     ]
     assert bad == []
+
+
+def test_a_row_says_how_launches_were_looked_at_briefly(opened: Opener) -> None:
+    """By the words of the terminal, and without numbers that are not those of the row."""
+    given = run(6, fails=False)
+    first, second, third, *more = given.report.launches
+    joint = replace(third.pairs[0], joint=True, checked=0, directional=1, worst=None)
+    whole = replace(joint, joint=False, by_whole=True, directional=0, max_abs_error=None)
+    made = (first, replace(second, pairs=(joint,)), replace(third, pairs=(whole,)), *more)
+    tab = opened(render_html(page(replace(given, report=replace(given.report, launches=made)))))
+    assert tab.said == []
+    assert column(tab.page, 5)[:4] == ["64+3d", "joint", "whole", "64+3d"]
+    for k in (6, 7, 8, 9):
+        assert column(tab.page, k)[1:3] == ["\u2013", "\u2013"]
+    tab.page.get_by_role("columnheader", name="Checked").get_by_role("button").click()
+    assert set(column(tab.page, 5)[:3]) == {"64+3d"}
+    tab.page.get_by_role("button", name="Launch 0:1, details").click()
+    says(tab.page, ".launches .detail", "a random direction through several inputs at once")
 
 
 @pytest.mark.parametrize("width", [1200, 900, 400])

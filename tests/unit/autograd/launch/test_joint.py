@@ -50,14 +50,14 @@ def floats(x: Any) -> Any:
     return wp.array(np.array(x), dtype=float, requires_grad=True)
 
 
-def steps(count: int, stretched: int = -1, first: int = 0) -> wp.Tape:
+def steps(count: int, stretched: int = -1, first: int = 0, dt: float = 1e-3) -> wp.Tape:
     with wp.Tape() as tape:
         for n in range(first, first + count):
             # No two alike: what is equal is checked once.
             x = floats(np.linspace(0.5, 1.5, 8) + (3.0 if n == stretched else 1e-3 * n))
             more = [floats(np.linspace(a, 2.0, 8)) for a in (-1.0, 0.7)]
             out = [floats(np.zeros(8)) for _ in range(2)]
-            wp.launch(step, 8, [x, *more, 1e-3], out)
+            wp.launch(step, 8, [x, *more, dt], out)
     return tape
 
 
@@ -87,6 +87,23 @@ def test_a_spread_is_looked_at_closely(monkeypatch: pytest.MonkeyPatch) -> None:
     for found in (first, again):
         assert {p.verdict for x in found.launches for p in x.pairs} == {"pass"}
         assert all(len(x.pairs) == 8 for x in found.launches)
+
+
+def test_numbers_of_a_sum_over_inputs_are_those_of_no_pair() -> None:
+    """What is left is of each pair by itself: a derivative that the user's text gives."""
+    with wp.Tape() as tape:
+        for n in range(6):
+            wp.launch(kinked, 3, [floats([0.5, 1.0 + n, 2.0])], [floats(np.zeros(3))])
+    alone = check_tape(tape)
+    assert not any(p.joint or p.worst is None for x in alone.launches for p in x.pairs)
+    found = check_tape(steps(6, dt=0.5))
+    assert {x.index for x in found.launches if any(p.joint for p in x.pairs)} == {2, 3, 5}
+    for x in found.launches:
+        shown = [(p.output, p.worst.ad, p.worst.oracle) for p in x.pairs if p.worst is not None]
+        assert len(set(shown)) == len(shown)
+        assert all((p.worst is None) >= p.joint and p.max_rel_error < 1e-6 for p in x.pairs)
+    # Where the step is short, all but one count for little, and are moved by themselves.
+    assert not any(p.joint for x in check_tape(steps(6)).launches for p in x.pairs)
 
 
 @pytest.mark.parametrize("late", [3, 5, 7, 11])

@@ -72,6 +72,27 @@ def interior(x: F, y: F):
     y[i] = x[i - 1] * x[i + 1]
 
 
+@wp.kernel
+def summed(w: F, s: F):
+    s[0] += w[wp.tid()] * w[wp.tid()]
+
+
+@wp.kernel
+def added(w: F, s: F):
+    wp.atomic_add(s, 0, w[wp.tid()])
+
+
+@wp.kernel
+def greatest(w: F, s: F):
+    wp.atomic_max(s, 0, w[wp.tid()])
+
+
+@wp.kernel
+def running(w: F, s: F, y: F):
+    i = wp.tid()
+    y[i] = wp.atomic_add(s, 0, w[i])
+
+
 def ramp(n: int = N, grad: bool = True) -> Any:
     return wp.array(np.linspace(0.3, 1.7, n), dtype=float, requires_grad=grad)
 
@@ -300,6 +321,55 @@ def test_the_unwritten_part_of_an_output_is_an_input() -> None:
         wp.launch(interior, N - 2, [x], [y])
         wp.launch(total, N, [y], [loss])
     assert whole(tape).verdict == "pass"
+
+
+@pytest.mark.parametrize("kernels", [[summed], [added], [greatest], [added, summed]])
+@pytest.mark.parametrize("seeded", [False, True])
+def test_the_start_of_a_sum_alone_is_nothing_to_check(kernels: list[Any], seeded: bool) -> None:
+    w, loss = ramp(grad=False), zeros(1)
+    with wp.capturing() as capture:
+        with wp.Tape() as tape:
+            for kernel in kernels:
+                wp.launch(kernel, N, [w], [loss])
+        if seeded:
+            tape.backward(loss)
+    for one in (tape, capture.tapes[0]):
+        found = check_tape(one)
+        assert found.whole is not None and not found.passed
+        assert found.whole.verdict == "skipped"
+        assert found.whole.reason == "no array that it reads requires a gradient"
+    with pytest.raises(wp.EngineError, match="E404"):
+        gradcheck_tape(tape, show_summary=False)
+
+
+def test_the_start_of_a_sum_that_the_tape_reads_is_an_input() -> None:
+    """By another launch, by a copy, or as what the addition found there."""
+    w, s, y, loss = ramp(grad=False), zeros(1), zeros(1), zeros(1)
+    with wp.Tape() as squared:
+        wp.launch(added, N, [w], [s])
+        wp.launch(square, 1, [s], [y])
+    with wp.Tape() as copied:
+        wp.launch(added, N, [w], [s])
+        wp.copy(y, s)
+    with wp.Tape() as before:
+        wp.launch(running, N, [w, s], [zeros()])
+    with wp.Tape() as computed:
+        wp.launch(square, 1, [s], [loss])
+        wp.launch(added, N, [w], [loss])
+    for tape in (squared, copied, before, computed):
+        assert whole(tape).verdict == "pass"
+
+
+def test_a_wrong_path_to_the_start_of_a_sum_is_seen() -> None:
+    """The start value depends on an input, of which the sum's own launch knows nothing."""
+    x, y, w, loss = ramp(1), zeros(1, grad=False), ramp(grad=False), zeros(1)
+    with wp.Tape() as tape:
+        wp.launch(square, 1, [x], [y])
+        wp.launch(square, 1, [y], [loss])
+        wp.launch(added, N, [w], [loss])
+    found = whole(tape)
+    assert found.verdict == "fail" and found.cause is not None
+    assert found.cause.kind == "no gradient"
 
 
 def test_a_recorded_function_is_not_known() -> None:
