@@ -95,7 +95,19 @@ def legend(shown: Sequence[TableData]) -> str:
         out.append(f"{WHOLE} means a quick check, and the tape as a whole")
     if any(row.error.endswith("d") for row in rows):
         out.append("an error with d is that of a direction")
+    if any(map(_is_beside_larger, rows)):
+        out.append("where larger derivatives beside it let an entry pass, its relative error is "
+                   "relative to them")  # fmt: skip
     return f"columns: {'; '.join(out)}" if out else ""
+
+
+def _is_beside_larger(row: Row) -> bool:
+    """Whether the relative error of a row is clearly less than that of the numbers beside it."""
+    try:
+        error, relative = float(row.error.removesuffix(" d")), float(row.relative)
+        return relative < 0.5 * error / abs(float(row.reference))
+    except (ValueError, ZeroDivisionError):
+        return False
 
 
 def _first(pattern: str, cells: Iterable[str]) -> re.Match[str] | None:

@@ -104,6 +104,15 @@ def test_legends_look_like_no_finding() -> None:
     assert legend(tables(report(launches=(launch(0, pair()),)))[0]) == ""
 
 
+@pytest.mark.parametrize(("relative", "larger"), [(0.5, False), (0.01, True), (None, False)])
+def test_a_relative_error_of_another_size_is_explained(
+    relative: float | None, larger: bool
+) -> None:
+    shown = pair(worst=Worst(0, 0, 1.5, 1.0, rel_error=relative, allowed=1.0))
+    marks = legend(tables(report(launches=(launch(0, shown),)))[0])
+    assert ("relative to them" in marks) == larger
+
+
 def verdict_like(given: Report) -> str:
     """All that `adtool check` prints of a report without findings."""
     out = io.StringIO()
