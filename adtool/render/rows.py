@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from adtool.counts import counted
+from adtool.counts import counted, was
 from adtool.folds import BAD, Fold, folds, items_of, measures, span
 from adtool.report import EndToEnd, Launch, Report
 from engine.classes import dataclass
@@ -113,7 +113,7 @@ def wholes(report: Report) -> list[str]:
         lost = _most(e.rounding for e in group)
         values = ""
         if lost is not None and lost >= DIGITS and verdict == "pass":
-            values = f"; rounded values change the gradient by {error(lost)}"
+            values = f"; rounding of the values changes the gradient, relative size {error(lost)}"
         out.append(f"{which} as a whole, end to end: {verdict}{size}{why}{values}")
     return out
 
@@ -123,9 +123,8 @@ def left_to_wholes(report: Report) -> str:
     left = sum(any(p.by_whole for p in x.pairs) for x in report.launches)
     if not left:
         return ""
-    were = "was" if left == 1 else "were"
     return (
-        f"{counted(left, 'launch')} {were} checked only as parts of whole tapes and by a quick "
+        f"{counted(left, 'launch')} {was(left)} checked only as parts of whole tapes and by a quick "
         "check, because many similar launches were checked in full"
     )
 

@@ -90,7 +90,7 @@ def test_errors(adtool: Any) -> None:
             ["baseline", "write", "--adopt", "script.py"],
             "--adopt works only with `baseline compare`",
         ),
-        (["baseline"], "the action is missing"),
+        (["baseline"], "no action is named on the command line"),
         (["check", "--gate", "accuracy=x", "script.py"], "an accuracy is a number above 0"),
     ):
         done = adtool(*words)

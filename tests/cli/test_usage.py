@@ -50,9 +50,9 @@ def test_help_names_every_option(adtool: Any) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["check"], "the script is missing"),
+        (["check"], "no script is named on the command line"),
         (["trace", "script.py", "script.py"], "may be scripts or arguments"),
-        (["check", "--", "--"], "the script is missing"),
+        (["check", "--", "--"], "no script is named on the command line"),
         (["check", "missing.py"], "the script `missing.py` does not exist"),
         (["jacobian", "--kernel", "k", "."], "`.` matches several scripts"),
         (["check", "--eps", "0", "script.py"], "--eps"),
@@ -86,7 +86,7 @@ def test_bad_usage(adtool: Any, args: list[str], words: str) -> None:
         (["check", "--format", "json", "--bogus"], "usage", "No such option: --bogus"),
         (["check", "--format=json", "--eps", "x", "a.py"], "usage", "--eps"),
         (["jacobian", "--format", "json", "--launch", "x", "a.py"], "usage", "--launch"),
-        (["check", "--format", "json"], "target", "the script is missing"),
+        (["check", "--format", "json"], "target", "no script is named on the command line"),
         (["check", "--format", "json", "--select", "X", "a.py"], "target", "'X'"),
     ],
 )
