@@ -449,8 +449,10 @@ def _failed(error: BaseException, modules: ProgramModules, job: Job) -> Outcome:
         return not_started(error)
     if isinstance(error, engine.EngineError) and _is_ours(error):
         return refused(error, f"the engine refused an operation of the script{place_of(error)}")
-    help = modules.explained(error) or as_module(error, file_of(error), job)
-    help = help or not_installed(error) or "make the script run to its end with plain `python` first"
+    help = (
+        modules.explained(error) or as_module(error, file_of(error), job) or not_installed(error)
+        or "make the script run to its end with plain `python` first"
+    )  # fmt: skip
     missing = shown(getattr(error, "name", "")).strip("'")
     if isinstance(error, ModuleNotFoundError) and missing.partition(".")[0] == WARP:
         help = f"--alias {WARP} lets it use the engine instead of Warp"

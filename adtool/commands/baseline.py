@@ -83,7 +83,11 @@ def baseline(
     """  # fmt: skip
     action = ctx.meta.get("adtool.action")
     if action not in ACTIONS:
-        what = "no action is named on the command line" if action is None else f"`{action}` is not an action"
+        what = (
+            "no action is named on the command line"
+            if action is None
+            else f"`{action}` is not an action"
+        )
         raise ToolError(
             what, "adtool baseline write SCRIPT..., or adtool baseline compare SCRIPT..."
         )

@@ -67,7 +67,7 @@ def show(
     if len(words) <= at or words[at] == "--":
         raise ToolError(
             "no kernel is named on the command line",
-            "name one: adtool show SCRIPT KERNEL [ARGS...], or -m MODULE KERNEL"
+            "name one: adtool show SCRIPT KERNEL [ARGS...], or -m MODULE KERNEL",
         )
     kernel = words.pop(at)
     target = one_target("show", words, module)

@@ -9,7 +9,6 @@ from adtool.fixes.files import refusal
 from adtool.places import short
 from adtool.report import Finding, Fix
 
-
 # The fixes that a run has not shown or made itself: all, those that --unsafe-fixes adds, or none.
 Offers = Literal["all", "unsafe", "none"]
 

@@ -113,7 +113,7 @@ def wholes(report: Report) -> list[str]:
         lost = _most(e.rounding for e in group)
         values = ""
         if lost is not None and lost >= DIGITS and verdict == "pass":
-            values = f"; rounding of the values changes the gradient, relative size {error(lost)}"
+            values = f"; rounded values change the gradient (relative change {error(lost)})"
         out.append(f"{which} as a whole, end to end: {verdict}{size}{why}{values}")
     return out
 
@@ -124,8 +124,8 @@ def left_to_wholes(report: Report) -> str:
     if not left:
         return ""
     return (
-        f"{counted(left, 'launch')} {was(left)} checked only as parts of whole tapes and by a quick "
-        "check, because many similar launches were checked in full"
+        f"{counted(left, 'launch')} {was(left)} checked only as parts of whole tapes and by a "
+        "quick check, because many similar launches were checked in full"
     )
 
 

@@ -305,11 +305,15 @@ def _print_snippet(finding: Finding | Problem, console: Console) -> None:
     offset = 0
     if len(bodies[1]) > room:  # a long line: keep the caret in sight
         offset = max(0, min(start - 10, len(bodies[1]) - room))
-    for line, body in zip(text.split("\n"), bodies, strict=True):
-        shown = Text(line[:gutter].rstrip() if not body else line[:gutter], styles.GUTTER)
-        caret = line is text.split("\n")[-1] or body.strip().startswith("^")
-        piece = clean(body[offset : offset + room])
-        shown.append(piece, styles.SEVERITY[finding.severity] if caret else "")
+    _, source, carets = (body[offset : offset + room] for body in bodies)
+    if offset + room < len(bodies[1]):
+        source, carets = f"{source[:-1]}\u2026", carets[: room - 1]
+    if offset:
+        source = f"\u2026{source[1:]}"
+    pieces = (("", ""), (source, ""), (carets, styles.SEVERITY[finding.severity]))
+    for line, (piece, style) in zip(text.split("\n"), pieces, strict=True):
+        shown = Text(line[:gutter] if piece else line[:gutter].rstrip(), styles.GUTTER)
+        shown.append(clean(piece), style)
         console.print(shown, no_wrap=True, overflow="ignore", crop=False)
 
 

@@ -49,6 +49,10 @@ class BrokenPath(Rule):
         why="""
             The parameter gets a gradient of zero, or only a part of its gradient, and no error
             is raised. An optimizer does not move it, or moves it to the wrong place.
+
+            The check of the whole tape then fails (`end to end: fail`) with a relative error of
+            1 or more: the gradient lacks the part that the path should bring. The error is
+            larger than 1 if the missing part is larger than the whole derivative.
             """,
         example="""
             y = engine.zeros(n, dtype=float)          # requires_grad is missing

@@ -107,6 +107,35 @@ def test_the_words_of_wrong_usage(adtool: Any) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("args", "message", "help"),
+    [
+        (["check", "--rtol", "x", "a.py"], "'--rtol': 'x' is not a number\n", ""),
+        (["trace", "--top", "1.5", "a.py"], "'--top': '1.5' is not a whole number\n", ""),
+        (["check", "--durations", "-1", "a.py"], "-1 must be greater than or equal to 0\n", ""),
+        (["a b.py"], "`a b.py` is not a command\n", "to check it: adtool check 'a b.py'\n"),
+        (["here"], "`here` is not a command\n", "to check it: adtool check here\n"),
+        (["chekc"], "No such command 'chekc'", "`adtool --help` lists the commands\n"),
+        (["check", "--steps", "2", "a.py"], "No such option: --steps",
+         "write an option of the script after the script: adtool check SCRIPT --steps\n"),
+        (["trace", "--steps=2", "a.py"], "No such option: --steps", "adtool trace SCRIPT --steps"),
+        (["doctor", "--steps"], "No such option: --steps", "`adtool doctor --help` lists the opti"),
+    ],
+)  # fmt: skip
+def test_words_say_what_to_write(adtool: Any, args: list[str], message: str, help: str) -> None:
+    (adtool.folder / "here").mkdir()
+    done = adtool(*args)
+    assert done.returncode == 2
+    assert message in done.stderr and help in done.stderr
+    assert ("SCRIPT" in done.stderr) == ("SCRIPT" in help)
+
+
+def test_the_jobs_of_a_jacobian_are_for_captures(adtool: Any) -> None:
+    said = " ".join(adtool("jacobian", "--help").stdout.split())
+    assert "-j, --jobs N Only for a capture: the number of processes" in said
+    assert "scripts to run at once" not in said
+
+
 def test_a_missing_script_is_reported_as_json_too(adtool: Any) -> None:
     report = adtool.report("missing.py")
     assert report["exit_code"] == 2
