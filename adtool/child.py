@@ -48,7 +48,7 @@ from adtool.frameworks import in_place_of_engine
 from adtool.job import Columns, JacobianOptions, Job, ListingOptions, Running
 from adtool.matrices import MatrixGallery
 from adtool.outcome import Outcome, Settled, folded
-from adtool.packages import as_module
+from adtool.packages import as_module, not_installed
 from adtool.program_modules import ProgramModules, Restart
 from adtool.raised import (
     exited,
@@ -375,7 +375,7 @@ def _look(
     captured: list[CapturedTape], options: JacobianOptions, page: status.StatusWriter,
     folder: Path, share: Share | None = None,
 ) -> Outcome:  # fmt: skip
-    from adtool.jacobian_report import look
+    from adtool.jacobian_report import look, why_none
 
     signal.alarm(0)
     tapes = recorded(captured)
@@ -384,8 +384,7 @@ def _look(
         with calm():
             failed = look(tapes, options, folder, share or Share())
     except engine.EngineError as error:
-        which = f"kernel `{options.kernel}`" if options.kernel else "the kernel"
-        return refused(error, f"{which} has no Jacobian")
+        return refused(error, why_none(error, options))
     return failed or Outcome("done", kernels=kernels_of(tapes))
 
 
@@ -450,8 +449,10 @@ def _failed(error: BaseException, modules: ProgramModules, job: Job) -> Outcome:
         return not_started(error)
     if isinstance(error, engine.EngineError) and _is_ours(error):
         return refused(error, f"the engine refused an operation of the script{place_of(error)}")
-    help = modules.explained(error) or as_module(error, file_of(error), job)
-    help = help or "make the script run to its end with plain `python` first"
+    help = (
+        modules.explained(error) or as_module(error, file_of(error), job) or not_installed(error)
+        or "make the script run to its end with plain `python` first"
+    )  # fmt: skip
     missing = shown(getattr(error, "name", "")).strip("'")
     if isinstance(error, ModuleNotFoundError) and missing.partition(".")[0] == WARP:
         help = f"--alias {WARP} lets it use the engine instead of Warp"

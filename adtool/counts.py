@@ -22,3 +22,8 @@ def counted(number: int, word: str, words: str = "") -> str:
 def more(number: int, word: str, words: str = "") -> str:
     """`1 more row`, `2 more rows`."""
     return f"{number:,} more {word if number == 1 else words or plural(word)}"
+
+
+def was(number: int) -> str:
+    """The verb after a number with its noun: `1 launch was`, `2 launches were`."""
+    return "was" if number == 1 else "were"

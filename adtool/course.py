@@ -114,12 +114,12 @@ def _growth(rows: tuple[Row, ...]) -> tuple[float | None, str]:
 
 
 def growth_words(growth: float) -> str:
-    """A growth in words: `grows by a factor of 1.06`, `shrinks by a factor of 1.2`."""
+    """A growth in words: `grows by a factor of 1.06 per operation`, `stays the same`."""
     shrinks = growth < 1.0
     factor = f"{(1.0 / growth if growth else math.inf) if shrinks else growth:.4g}"
     if factor == "1":
         return "stays the same"
-    return f"{'shrinks' if shrinks else 'grows'} by a factor of {factor}"
+    return f"{'shrinks' if shrinks else 'grows'} by a factor of {factor} per operation"
 
 
 def beside_first(norm: float, start: float | None) -> str:

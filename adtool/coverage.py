@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from adtool.counts import counted
+from adtool.counts import counted, was
 from engine.classes import dataclass
 
 if TYPE_CHECKING:
@@ -36,10 +36,11 @@ class Coverage:
     @property
     def words(self) -> str:
         """`1 of 80 launches was checked`; empty where all were."""
-        if self.whole:
-            return ""
-        were = "was" if self.checked == 1 else "were"
-        return f"{self.share} {were} checked"
+        return "" if self.whole else self.sentence()
+
+    def sentence(self, of: str = "") -> str:
+        """`1 of 80 launches was checked`. of: stands after the noun: `of this tape`."""
+        return " ".join(filter(None, (self.share, of, was(self.checked), "checked")))
 
     @property
     def share(self) -> str:
@@ -70,5 +71,4 @@ def partly(report: Report | None, tape: int) -> str:
         return ""
     if len(every.tapes) == 1:
         return mine.words
-    were = "was" if mine.checked == 1 else "were"
-    return f"{mine.share} of this tape {were} checked ({every.share} of all tapes)"
+    return f"{mine.sentence('of this tape')} ({every.share} of all tapes)"

@@ -27,7 +27,7 @@ from engine.autograd import (
 from engine.classes import dataclass
 
 if TYPE_CHECKING:
-    from engine import CapturedTape
+    from engine import CapturedTape, EngineError
     from engine.autograd import PairResult
 
 
@@ -131,6 +131,14 @@ def look(
     )  # fmt: skip
     (folder / files.JACOBIAN).write_text(codec.dumps(report), encoding="ascii")
     return None
+
+
+def why_none(error: EngineError, options: JacobianOptions) -> str:
+    """Why there is no Jacobian, in a line above the error itself."""
+    if error.diagnostics[0].code == "E405":  # of a name, which it says
+        return "--input or --output names no array with a gradient"
+    which = f"kernel `{options.kernel}`" if options.kernel else "the kernel"
+    return f"{which} has no Jacobian"
 
 
 def _verdict(p: PairResult) -> Verdict:

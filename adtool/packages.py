@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import os
 import shlex
+import sys
 from contextlib import suppress
 
 from adtool.job import Job
@@ -19,11 +21,14 @@ def as_module(error: BaseException, file: str, job: Job) -> str:
     file: where the error was raised.
     """
     target, words = job.target, ""
-    if not isinstance(error, ImportError) or target.script is None or target.text is not None:
+    if not isinstance(error, ImportError) or target.text is not None:
         return ""
     with suppress(Exception):  # the program may raise one that cannot be written
         words = str(error)
-    script = os.path.abspath(target.script)
+    if target.script is not None:
+        script = os.path.abspath(target.script)
+    else:  # -m: a name without a dot, where a package's folder is the current one
+        script = os.path.abspath(f"{target.module}.py")
     if words != _WORDS or os.path.abspath(file) != script:
         return ""
     root, module = _module_of(script)
@@ -35,6 +40,23 @@ def as_module(error: BaseException, file: str, job: Job) -> str:
     if os.path.realpath(root) != here:
         line = f"cd {shlex.quote(os.path.relpath(root, here))} && {line}"
     return f"the script is a module of a package: run {line}"
+
+
+def not_installed(error: BaseException) -> str:
+    """What to do about a package that is not installed; empty where the error is another one."""
+    name = getattr(error, "name", None)
+    if not isinstance(error, ModuleNotFoundError) or type(name) is not str:
+        return ""
+    top = name.partition(".")[0]
+    try:
+        if not top or importlib.util.find_spec(top) is not None:
+            return ""
+    except (ImportError, ValueError, AttributeError):
+        return ""
+    return (
+        f"adtool runs the script with {sys.executable}, which has no module `{top}`: install it "
+        "there, or install adtool where the script runs with plain `python`"
+    )
 
 
 def _module_of(script: str) -> tuple[str, str]:

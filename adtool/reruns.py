@@ -141,7 +141,7 @@ def _left(tape: TapeResult, why: str = _NONE) -> TapeResult:
 
     if tape.sought is None or not tape.sought.reads:
         return tape
-    left = Unchecked(-1, "the values that go through the host", why, tape.sought.reads[-1])
+    left = Unchecked(-1, "a path through the host", why, tape.sought.reads[-1])
     return replace(tape, unchecked=(*tape.unchecked, left))
 
 

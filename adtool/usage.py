@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -29,11 +32,30 @@ def words(error: Any) -> tuple[str, str]:
     ctx = getattr(error, "ctx", None)
     if ctx is None:
         return text, ""
+    wrong = getattr(error, "option_name", None)
+    if wrong is not None and "adtool.words" in ctx.meta:
+        command = f"{ctx.command_path} SCRIPT {wrong}"
+        return text, (
+            f"`{ctx.command_path} --help` lists the options; write an option of the script "
+            f"after the script: {command}"
+        )
+    if (found := _COMMAND.match(text)) is not None:
+        return _no_command(text, found[1])
     name = getattr(getattr(error, "param", None), "name", None)
     source = ctx.get_parameter_source(name) if name else None
     if getattr(source, "name", "") == "DEFAULT_MAP":
         return text, "the value is in [tool.adtool] of pyproject.toml"
     return text, f"`{ctx.command_path} --help` lists the options"
+
+
+_COMMAND = re.compile(r"No such command '(.*)'", re.DOTALL)
+
+
+def _no_command(text: str, word: str) -> tuple[str, str]:
+    """The same where a word is no command: a script may stand in its place."""
+    if word.endswith((".py", ".adt")) or os.path.exists(word):
+        return f"`{word}` is not a command", f"to check it: adtool check {shlex.quote(word)}"
+    return text, "`adtool --help` lists the commands"
 
 
 def wants_json(args: Sequence[str]) -> bool:

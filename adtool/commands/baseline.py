@@ -83,7 +83,11 @@ def baseline(
     """  # fmt: skip
     action = ctx.meta.get("adtool.action")
     if action not in ACTIONS:
-        what = "the action is missing" if action is None else f"`{action}` is not an action"
+        what = (
+            "no action is named on the command line"
+            if action is None
+            else f"`{action}` is not an action"
+        )
         raise ToolError(
             what, "adtool baseline write SCRIPT..., or adtool baseline compare SCRIPT..."
         )
@@ -124,6 +128,11 @@ def baseline(
     ctx.params["baseline"] = None if action == "write" else str(path)
     tasks, reports = _run(ctx, targets, project, style, given, action == "write")
     _finish(path, old, targets, tasks, reports, given["factor"], action, adopt, style)
+    if action == "compare" and not (style.quiet or style.data_on_stdout):
+        scripts = {expected(old, path, name_of(target), given["factor"]).script
+                   for target, report in zip(targets, reports, strict=False)
+                   if report.error is None}  # fmt: skip
+        _say_compared(path, old, scripts)
     code = runs_exit_code(reports)
     raise typer.Exit(0 if action == "write" and code == Exit.FINDINGS else code)
 
@@ -204,6 +213,12 @@ def _write(path: Path, old: Baseline, changes: Sequence[Any], style: Style) -> N
     )
 
 
+def _say_compared(path: Path, old: Baseline, scripts: set[str]) -> None:
+    """scripts: those that were compared, by their names in the file."""
+    entries = sum(e.script in scripts for e in old.entries)
+    say(f"compared with {path}: {counted(entries, 'entry')} of {counted(len(scripts), 'script')}")
+
+
 def _compare_reports(
     words: Sequence[str], path: Path, factor: float, style: Style, adopt: bool
 ) -> int:
@@ -231,6 +246,8 @@ def _compare_reports(
             whole = is_whole_report(report)
             changes.append((e, updated((), e, whole, comparison), _still(e, report, whole)))
     output.finish()
+    if not (style.quiet or style.data_on_stdout):
+        _say_compared(path, old, {e.script for e, _, _ in changes})
     if adopt:
         _write(path, old, changes, style)
     return runs_exit_code(found)

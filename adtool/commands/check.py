@@ -307,7 +307,8 @@ def check(
     beside = () if plot is None else (plot,)
     files, stdout = outputs_of(out or (), format.value, opt.in_settings(ctx, "out"), beside)
     style = Style(
-        format.value, files, stdout, verbose, quiet, no_color or bool(ctx.obj), annotations
+        format.value, files, stdout, verbose, quiet, no_color or bool(ctx.obj), annotations,
+        fixes.offers if fixes else "all",
     )  # fmt: skip
     notes: tuple[str, ...] = ()
     if changed_since is not None:

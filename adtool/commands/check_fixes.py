@@ -13,6 +13,7 @@ from adtool.commands.check_runs import CheckRuns
 from adtool.executors import executor
 from adtool.executors.base import INTERRUPTED
 from adtool.exits import ToolError
+from adtool.fixes.available import Offers
 from adtool.fixes.edits import diff
 from adtool.fixes.files import write
 from adtool.fixes.search import Found, search
@@ -31,6 +32,11 @@ class Fixing:
 
     write: bool
     unsafe: bool
+
+    @property
+    def offers(self) -> Offers:
+        """The fixes that remain to be tried afterwards: neither shown, nor made, nor refused."""
+        return "none" if self.unsafe else "unsafe"
 
     def run(self, runs: CheckRuns, tasks: Sequence[CheckScript]) -> int:
         """Checks, with what is asked for before or after it, and gives the exit code.

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 from adtool.commands import step
 from adtool.exits import ToolError
+from adtool.fixes.available import Offers
 from adtool.job import Target
 from adtool.render.formats import FORMATS, Setting, render
 from adtool.report import Report
@@ -34,7 +35,8 @@ class Style:
     """How reports are written. format: that of standard output, or of the files without one.
 
     files: what is written beside. stdout: whether a report goes to standard output at all.
-    annotations: whether GitHub is told where the environment says that it listens.
+    annotations: whether GitHub is told where the environment says that it listens. offers: the
+    fixes that the summary offers.
     """
 
     format: str
@@ -44,6 +46,7 @@ class Style:
     quiet: bool = False
     no_color: bool = False
     annotations: bool = True
+    offers: Offers = "all"
 
     @property
     def text(self) -> bool:
@@ -137,8 +140,9 @@ class CheckOutput:
             return
         if self.style.stdout:
             text.print_report(
-                report, self._console(sys.stdout), self.style.verbose, self.style.quiet
-            )
+                report, self._console(sys.stdout), self.style.verbose, self.style.quiet,
+                self.style.offers,
+            )  # fmt: skip
             sys.stdout.flush()
         if report.error is not None:
             text.print_failure(report.error, self._console(sys.stderr))
@@ -171,7 +175,7 @@ class CheckOutput:
             if not style.stdout:
                 for number, report in enumerate(reports):
                     if number not in self._left:
-                        text.print_summary(report, self._console(sys.stdout))
+                        text.print_summary(report, self._console(sys.stdout), style.offers)
             for o in style.files:
                 which = "report" if o.format == style.format else f"{o.format} report"
                 say(f"{which} written to {o.path}")
@@ -198,8 +202,9 @@ class CheckOutput:
             folder = os.getcwd()
         root = os.environ.get("GITHUB_WORKSPACE") or folder
         setting = Setting(
-            folder, root, self._count, self.style.verbose, self.style.quiet, self._notes
-        )
+            folder, root, self._count, self.style.verbose, self.style.quiet, self._notes,
+            self.style.offers,
+        )  # fmt: skip
         return render(format, self._reports, setting)
 
     def _console(self, stream: TextIO) -> Any:

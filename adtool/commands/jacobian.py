@@ -88,8 +88,8 @@ def jacobian(
     timeout: opt.Timeout = opt.TIMEOUT,
     memory: opt.Memory = None,
     trust: opt.Trust = False,
-    jobs: opt.Jobs = None,
-    executor: opt.ExecutorName = None,
+    jobs: opt.ColumnJobs = None,
+    executor: opt.ColumnExecutor = None,
     format: opt.FormatOption = Format.text,
     no_color: opt.NoColor = False,
 ) -> None:

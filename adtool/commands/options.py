@@ -241,6 +241,22 @@ ExecutorName = Annotated[
              "cluster of RAY_ADDRESS, or a new one on this machine.",
     ),
 ]  # fmt: skip
+ColumnJobs = Annotated[
+    int | None,
+    typer.Option(
+        "-j", "--jobs", metavar="N", min=1, rich_help_panel=RUN,
+        help="Only for a capture: the number of processes that share the columns of its Jacobian "
+             "(default: one; with --executor, one per processor).",
+    ),
+]  # fmt: skip
+ColumnExecutor = Annotated[
+    Runner | None,
+    typer.Option(
+        "--executor", metavar="NAME", rich_help_panel=RUN,
+        help="Only for a capture: where these processes run: serial, processes, or ray: the "
+             "cluster of RAY_ADDRESS, or a new one on this machine.",
+    ),
+]  # fmt: skip
 FailFast = Annotated[
     bool,
     typer.Option(

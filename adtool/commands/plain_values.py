@@ -12,6 +12,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 from adtool.commands import helping
@@ -115,7 +116,26 @@ class _Plain:
         if value is None:
             return () if several else None
         made = _made(value, param.type_descriptor, several)
-        return self._real().coerce(value, param=param, ctx=ctx) if made is _NONE else made
+        if made is not _NONE:
+            return made
+        try:
+            return self._real().coerce(value, param=param, ctx=ctx)
+        except typer.BadParameter as error:
+            error.message = _of_value(error.message, value)
+            raise
+
+
+_EXPECTED = "Input should be "  # how Pydantic begins, which leaves out the value
+_KINDS = {"a valid number": "a number", "a valid integer": "a whole number"}
+
+
+def _of_value(message: str, value: Any) -> str:
+    """What is wrong with a value, with the value itself: `'x' is not a number`."""
+    if not message.startswith(_EXPECTED):
+        return message
+    wanted = message.removeprefix(_EXPECTED)
+    kind = _KINDS.get(wanted.partition(",")[0])
+    return f"{value!r} is not {kind}" if kind else f"{value} must be {wanted}"
 
 
 def _made(value: Any, about: Any, several: bool) -> Any:

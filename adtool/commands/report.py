@@ -92,7 +92,9 @@ def _page(out: Path | None) -> Path:
     from adtool.writing import require_place
 
     if out is None:
-        raise ToolError("the file for the page is missing", "name one: --out report.html")
+        raise ToolError(
+            "no file to write the page to is named", "name one with --out, like --out report.html"
+        )
     require_place(out, ("html", "htm"), ("jinja2", "pygments", "matplotlib"))
     return out
 

@@ -66,7 +66,8 @@ def show(
     at = 0 if module is not None else 1
     if len(words) <= at or words[at] == "--":
         raise ToolError(
-            "the kernel is missing", "adtool show SCRIPT KERNEL [ARGS...], or -m MODULE KERNEL"
+            "no kernel is named on the command line",
+            "name one: adtool show SCRIPT KERNEL [ARGS...], or -m MODULE KERNEL",
         )
     kernel = words.pop(at)
     target = one_target("show", words, module)

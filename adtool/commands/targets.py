@@ -154,7 +154,8 @@ def targets_of(
         words, each = [*scripts, *words], True
     if not words or words[0] == "--":
         raise ToolError(
-            "the script is missing", f"adtool {command} SCRIPT [ARGS...], or -m MODULE [ARGS...]"
+            "no script is named on the command line",
+            f"name one: adtool {command} SCRIPT [ARGS...], or -m MODULE [ARGS...]",
         )
     cut = words.index("--") if "--" in words else len(words)
     if not each and not _several(words[0]):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
+from itertools import pairwise
 
 from adtool.exits import ToolError
 from adtool.figures.boxes import (
@@ -66,6 +67,7 @@ class _Picture:
         self.inside: dict[str, tuple[str, ...]] = {}  # the frames around each box, outermost first
         self.layouts: dict[str, Placed] = {}
         self.groups: dict[str, list[Group]] = {"cluster": [], "edge": [], "node": []}
+        self.titles: dict[str, float] = {}  # the middle of each frame's title, from its left edge
         self.wide = graph.direction in ("LR", "RL")
 
     def scene(self) -> Scene:
@@ -173,10 +175,12 @@ class _Picture:
         across = inner.across + before + _PAD
         if self.wide:
             along = max(along, words + 16)
-        else:
-            across = max(across, words + 16)
+            self.titles[name] = along / 2
         ins = {k: v + before for k, v in inner.ins.items()}
         outs = {k: v + before for k, v in inner.outs.items()}
+        if not self.wide:  # lines come in, or go out, through the room of the title
+            lines = outs if self.graph.direction == "BT" else ins
+            self.titles[name], across = _beside(lines.values(), words, across)
         box = Box(along, across, ins, outs)
         return Drawn(box, Group("cluster", name), (first, before))
 
@@ -206,7 +210,7 @@ class _Picture:
         if not self.wide:
             width, height = height, width
         rect = Rect(*corner, width, height, "none", _FRAME, round=8.0)
-        words = frame_title(self.frames[name].label, corner[0] + width / 2, corner[1] + 15)
+        words = frame_title(self.frames[name].label, corner[0] + self.titles[name], corner[1] + 15)
         self.groups["cluster"].append(Group("cluster", name, shapes=[rect, words]))
 
     def _stubs(self, name: str, along: float, across: float, drawn: Drawn) -> None:
@@ -239,6 +243,23 @@ class _Picture:
         if self.graph.direction in ("RL", "BT"):
             along += box.along
         return self._point(along, across)
+
+
+def _beside(lines: Iterable[float], words: float, across: float) -> tuple[float, float]:
+    """The middle of a title that no line crosses, and how wide its frame is then.
+
+    lines: where lines cross the room of the title. words: how wide it is. across: how wide the
+    frame is without it.
+    """
+    room = words + 2 * _PAD
+    at = sorted(lines)
+    edges = [-_PAD / 2, *at, max(across, room) + _PAD / 2]
+    free = [(a + b) / 2 for a, b in pairwise(edges) if b - a >= room]
+    across = max(across, words + 16)
+    if free:
+        return min(free, key=lambda x: abs(x - across / 2)), across
+    end = at[-1] + room
+    return end - room / 2, max(across, end)
 
 
 def _ordered(frame: _Frame, boxes: dict[str, Drawn], frames: dict[str, _Frame]) -> list[str]:

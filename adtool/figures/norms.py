@@ -69,7 +69,9 @@ def _figure(course: Course, title: str):  # type: ignore[no-untyped-def]
         axes.text(0.5, 0.5, "no backward pass ran", ha="center", transform=axes.transAxes)
     axes.set_xlabel("operation on the tape (the backward pass goes from right to left)")
     axes.set_ylabel("norm of the incoming gradient")
-    growth = "" if course.growth is None else f"; {growth_words(course.growth)} per operation"
+    growth = ""
+    if course.growth is not None:
+        growth = f"\ngoing backward, the norm at {course.along} {growth_words(course.growth)}"
     axes.set_title(_plain(title + growth), fontsize=10)
     axes.grid(True, which="major", color="#e6e6e6", lw=0.6)
     axes.margins(x=0.02)

@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from adtool.fixes.files import refusal
 from adtool.places import short
 from adtool.report import Finding, Fix
+
+# The fixes that a run has not shown or made itself: all, those that --unsafe-fixes adds, or none.
+Offers = Literal["all", "unsafe", "none"]
+
+
+def offered(findings: Sequence[Finding], offers: Offers = "all") -> str:
+    """A line with the options that make or show the fixes; empty if there are none to offer."""
+    safe, unsafe = fixable(findings)
+    safe = safe if offers == "all" else 0
+    unsafe = 0 if offers == "none" else unsafe
+    words = [f"{safe} with --fix"] if safe else []
+    if unsafe:
+        words.append(f"{unsafe}{' more' * bool(safe)} with --fix --unsafe-fixes")
+    if not words:
+        return ""
+    show = "--diff --unsafe-fixes" if unsafe else "--diff"
+    what = "it" if safe + unsafe == 1 else "them"
+    return f"fixes to try: {', '.join(words)}; {show} shows {what}"
 
 
 def fixable(findings: Sequence[Finding]) -> tuple[int, int]:

@@ -175,7 +175,9 @@ def _turns(along: Course) -> tuple[str, ...]:
             out.append(f"The gradient {word} at {_where(turn)}: {turn.why}.")
     if along.growth is not None:
         words = growth_words(along.growth)
-        out.append(f"Its norm {words} per operation, along {along.along}.")
+        out.append(
+            f"At the launches of {along.along}, the norm of the gradient {words}, going backward."
+        )
     return tuple(out)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from engine.classes import dataclass
 
 if TYPE_CHECKING:
+    from adtool.fixes.available import Offers
     from adtool.report import Report
 
 
@@ -19,7 +20,7 @@ class Setting:
 
     folder: the current one, absolute, empty where it is gone. root: the repository's, for
     formats that name files by it. count: how many scripts were to be checked. notes: what is to
-    be said of the choice of scripts, where there was one.
+    be said of the choice of scripts, where there was one. offers: see `fixes.available.offered`.
     """
 
     folder: str = ""
@@ -28,6 +29,7 @@ class Setting:
     verbose: bool = False
     quiet: bool = False
     notes: tuple[str, ...] = ()
+    offers: Offers = "all"
 
     @property
     def several(self) -> bool:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from adtool.counts import counted
+from adtool.counts import counted, was
 from adtool.folds import BAD, Fold, folds, items_of, measures, span
 from adtool.report import EndToEnd, Launch, Pair, Report
 from engine.classes import dataclass
@@ -131,7 +131,7 @@ def wholes(report: Report) -> list[str]:
         lost = _most(e.rounding for e in group)
         values = ""
         if lost is not None and lost >= DIGITS and verdict == "pass":
-            values = f"; rounded values change the gradient by {error(lost)}"
+            values = f"; rounded values change the gradient (relative change {error(lost)})"
         out.append(f"{which} as a whole, end to end: {verdict}{size}{why}{values}")
     return out
 
@@ -158,7 +158,7 @@ def limits(report: Report) -> list[str]:
 
 
 def _launches(number: int) -> str:
-    return f"{counted(number, 'launch')} {'was' if number == 1 else 'were'}"
+    return f"{counted(number, 'launch')} {was(number)}"
 
 
 def _table(tapes: list[int], launches: list[Launch], verbose: bool) -> TableData:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from adtool.consequences import Told, arranged, headline
 from adtool.counts import more
-from adtool.fixes.available import fixable
+from adtool.fixes.available import Offers, offered
 from adtool.places import short, shortened
 from adtool.render import links, styles
 from adtool.render.counts import measured, severities
@@ -74,9 +74,10 @@ def make_console(stream: TextIO, no_color: bool = False, width: int | None = Non
 
 
 def print_report(
-    report: Report, console: Console, verbose: bool = False, quiet: bool = False
-) -> None:
-    """Prints tables, findings and the summary line. quiet: no tables."""
+    report: Report, console: Console, verbose: bool = False, quiet: bool = False,
+    offers: Offers = "all",
+) -> None:  # fmt: skip
+    """Prints tables, findings and the summary line. quiet: no tables. offers: see `offered`."""
     if not quiet:
         _print_tables(report, console, verbose)
     _print_findings(report.findings, console, verbose)
@@ -86,7 +87,7 @@ def print_report(
     if report.durations:
         _print_durations(report.durations, console)
     if report.error is None or report.launches:
-        print_summary(report, console)
+        print_summary(report, console, offers)
 
 
 def _print_findings(findings: Sequence[Finding], console: Console, verbose: bool) -> None:
@@ -301,15 +302,20 @@ def _print_snippet(finding: Finding | Problem, console: Console) -> None:
     offset = 0
     if len(bodies[1]) > room:  # a long line: keep the caret in sight
         offset = max(0, min(start - 10, len(bodies[1]) - room))
-    for line, body in zip(text.split("\n"), bodies, strict=True):
-        shown = Text(line[:gutter].rstrip() if not body else line[:gutter], styles.GUTTER)
-        caret = line is text.split("\n")[-1] or body.strip().startswith("^")
-        piece = clean(body[offset : offset + room])
-        shown.append(piece, styles.SEVERITY[finding.severity] if caret else "")
+    _, source, carets = (body[offset : offset + room] for body in bodies)
+    if offset + room < len(bodies[1]):
+        source, carets = f"{source[:-1]}\u2026", carets[: room - 1]
+    if offset:
+        source = f"\u2026{source[1:]}"
+    pieces = (("", ""), (source, ""), (carets, styles.SEVERITY[finding.severity]))
+    for line, (piece, style) in zip(text.split("\n"), pieces, strict=True):
+        shown = Text(line[:gutter] if piece else line[:gutter].rstrip(), styles.GUTTER)
+        shown.append(clean(piece), style)
         console.print(shown, no_wrap=True, overflow="ignore", crop=False)
 
 
-def print_summary(report: Report, console: Console) -> None:
+def print_summary(report: Report, console: Console, offers: Offers = "all") -> None:
+    """Prints the line with the verdict, and one with the fixes that may be tried."""
     parts = measured(report)
     word, style = verdict(report), _VERDICT[kind(report)]
     # What a verdict says of warnings is not said again beside it.
@@ -325,12 +331,8 @@ def print_summary(report: Report, console: Console) -> None:
         Text.assemble(head, gap, (word, style), ending),
         no_wrap=True, overflow="ignore", crop=False,
     )  # fmt: skip
-    safe, unsafe = fixable(report.findings)
-    if safe or unsafe:
-        words = [f"{safe} may be fixed with --fix"] if safe else []
-        others = "more " if safe else ""
-        words += [f"{unsafe} {others}with --fix --unsafe-fixes"] if unsafe else []
-        _line(console, f"fixes to try: {', '.join(words)}; --diff shows them")
+    if line := offered(report.findings, offers):
+        _line(console, line)
 
 
 def _labelled(console: Console, label: str, style: str, text: str, rest: str = "") -> None:

@@ -29,7 +29,7 @@ def render(reports: Sequence[Report], setting: Setting) -> str:
     for number, report in enumerate(reports, 1):
         if setting.several:
             stream.write(f"{number} of {setting.count}: {clean(str(report.script))}\n")
-        print_report(report, console, setting.verbose, setting.quiet)
+        print_report(report, console, setting.verbose, setting.quiet, setting.offers)
         if report.error is not None:
             print_failure(report.error, console)
     if setting.several:

@@ -79,8 +79,8 @@ def print_trace(
     if not trace.ran:
         _line(console, "gradients: no backward pass ran on this tape")
     elif course.growth is not None:
-        _line(console, f"gradient: its norm {growth_words(course.growth)} from each operation to "
-              f"the one before it, along `{course.along}`")  # fmt: skip
+        _line(console, f"gradient: at the launches of `{course.along}`, its norm "
+              f"{growth_words(course.growth)}, going backward")  # fmt: skip
     for turn, word in ((course.explodes, "explodes"), (course.dies, "dies")):
         if turn is not None:
             _line(console, f"gradient {word} at {_where(trace.tape, turn)}: {turn.why}", styles.BAD)
@@ -131,9 +131,9 @@ def _where(tape: int, turn: Turn) -> str:
 def _memory(use: MemoryUse | None) -> str:
     if use is None:
         return "memory: unknown"
-    return (f"memory beside arrays and gradients: {_bytes(use.inputs)} copies of "
-            f"arrays from before they changed, {_bytes(use.journals)} journals, "
-            f"{_bytes(use.stack)} stack")  # fmt: skip
+    return (f"memory in addition to arrays and gradients: {_bytes(use.inputs)} for copies of "
+            f"arrays from before they changed, {_bytes(use.journals)} for journals, "
+            f"{_bytes(use.stack)} for the stack")  # fmt: skip
 
 
 def _sum(values: object) -> float | None:

@@ -49,6 +49,10 @@ class BrokenPath(Rule):
         why="""
             The parameter gets a gradient of zero, or only a part of its gradient, and no error
             is raised. An optimizer does not move it, or moves it to the wrong place.
+
+            The check of the whole tape then fails (`end to end: fail`) with a relative error of
+            1 or more: the gradient lacks the part that the path should bring. The error is
+            larger than 1 if the missing part is larger than the whole derivative.
             """,
         example="""
             y = engine.zeros(n, dtype=float)          # requires_grad is missing
@@ -56,8 +60,8 @@ class BrokenPath(Rule):
                 engine.launch(f, dim=n, inputs=[x], outputs=[y])
                 engine.launch(g, dim=n, inputs=[y], outputs=[loss])
 
-            error[G004]: no gradient flows to `y` of kernel `g` in launch 1 of tape 0, which
-            depends on the inputs: it has no requires_grad
+            error[G004]: no gradient flows to `y` of kernel `g` in launch 1 of tape 0: `y`
+            depends on the inputs of the tape, but it has no requires_grad
             """,
         todo="""
             Make every float array between the parameters and the loss with requires_grad=True,
@@ -72,16 +76,17 @@ class BrokenPath(Rule):
         said = {(tape, cause.site) for tape, cause in found}
         for group in grouped(found, lambda f: _key(f[1])):
             tape, cause = group[0]
-            many = f" (and in {more(len(group) - 1, 'tape')})" if len(group) > 1 else ""
-            message, help = _said(cause, tape)
+            where = f"tape {tape}"
+            if len(group) > 1:
+                where += f" (and in {more(len(group) - 1, 'tape')})"
+            message, help = _said(cause, where, _made(session, cause, tape))
             if _of_a_peer(session, tape):  # it has no stop_gradient, and its own configuration
                 help = help.replace(_MEANT, "").replace("engine.config", "its config")
-            message += _made(session, cause, tape)
             fix = None
             if cause.kind == "no gradient":
                 fix = requires_grad(_makers(session, {t for t, _ in group}, cause))
             yield self.finding(
-                f"{message}{many}", help, span=cause.site or cause.span, tape=tape,
+                message, help, span=cause.site or cause.span, tape=tape,
                 launch=cause.launch, kernel=cause.kernel if cause.launch >= 0 else "",
                 count=len(group), fix=fix, notes=_further(cause),
             )  # fmt: skip
@@ -263,7 +268,7 @@ def _made(session: Session, c: Cause, tape: int) -> str:
         return ""
     facts = (f for t in session.tapes if t.tape == tape for f in t.made)
     at = next((f.at for f in facts if (f.argument, f.site) == (c.argument, c.site)), None)
-    return "" if at is None else f" (it was made at {at})"
+    return "" if at is None else f" (made at {at})"
 
 
 def _further(c: Cause, limit: int = 6) -> tuple[str, ...]:
@@ -290,10 +295,10 @@ def _cure(way: Broken) -> Fix | None:
     return requires_grad([way.site]) if way.kind == "clone" and way.site is not None else None
 
 
-def _said(c: Cause, tape: int) -> tuple[str, str]:
-    """What is wrong, and what to do about it."""
+def _said(c: Cause, tape: str, made: str) -> tuple[str, str]:
+    """What is wrong, and what to do about it. tape: on which ones. made: where its array was."""
     where = f"kernel `{c.kernel}` in launch {c.launch}" if c.launch >= 0 else f"`{c.kernel}`"
-    where += f" of tape {tape}"
+    where += f" of {tape}"
     if c.kind == "no backward":
         return (
             f"no gradient flows through {where}, on which the result depends: it has "
@@ -306,8 +311,8 @@ def _said(c: Cause, tape: int) -> tuple[str, str]:
     of = f" (argument `{c.argument}`)" if named else ""
     if c.kind == "no gradient":
         return (
-            f"no gradient flows to {what}{of} of {where}, which depends on the inputs: it has no "
-            "requires_grad",
+            f"no gradient flows to {what}{of} of {where}: {what}{made} depends on the inputs of "
+            "the tape, but it has no requires_grad",
             f"create that array with requires_grad=True, before the launches are recorded{_MEANT}",
         )
     return (

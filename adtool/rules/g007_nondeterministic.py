@@ -96,7 +96,8 @@ class Nondeterministic(Rule):
             yield self.finding(
                 f"{named(hit.launch)} gives different results in each run "
                 f"{seen_of(hit, count)}{reason}",
-                "let no thread depend on the order of other threads"
+                "let results depend only on the arguments of the kernel, and not on the order of "
+                "threads or on a hidden state: pass the seed of random numbers as an argument"
                 if hit.launch.by_hand is None
                 else "let its results depend only on its arguments, and draw random numbers from "
                      "the generator of the framework",

@@ -64,17 +64,17 @@ class Composition(Rule):
             found, lambda f: (f[2].kind, f[2].kernel, f[2].argument, f[2].other, f[2].site)
         ):
             tape, whole, cause = group[0]
-            many = f"of tape {tape}"
+            many = f"the gradient of tape {tape} as a whole is wrong"
             if len(group) > 1:
-                many = f"of {counted(len(group), 'tape')}, first {many},"
+                more = counted(len(group), "tape")
+                many = f"the gradients of {more} as wholes are wrong, first that of tape {tape}"
             why, help = _why(cause)
             notes: tuple[str, ...] = ()
             if cause.other_site is not None:
                 notes = (f"`{cause.other}` is called at {cause.other_site}",)
             message = (
-                f"the gradient {many} as a whole is wrong: {why}; along a random direction in its "
-                f"inputs, the backward pass gives {number(whole.ad)}, "
-                f"the reference {number(whole.oracle)}"
+                f"{many}: {why}; along a random direction in the inputs of tape {tape}, the "
+                f"backward pass gives {number(whole.ad)}, the reference {number(whole.oracle)}"
             )
             yield self.finding(
                 message, help, span=cause.site or cause.span, tape=tape, launch=cause.launch,

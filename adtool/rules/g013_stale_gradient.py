@@ -41,14 +41,15 @@ class StaleGradient(Rule):
             of PyTorch got the gradient and the array then holds what the optimizer computed.
 
             Steps that the host makes in another way, such as with NumPy, are only seen by their
-            results, so adtool demands evidence. Two changes of the array, one after the other,
-            must be steps along its gradient. They are in three cases. Both are the same negative
-            multiple of their gradients, which have numbers of at least two sizes. Both are
-            multiples of gradients that have numbers of at least three sizes and different
-            directions. Or, with 8 or more numbers and gradients of both signs, each number moves
-            by the sign of its gradient, and either numbers with larger gradients move at least
-            as far, or all move about as far (up to a factor of 2); such changes must not lie on
-            one line, except if all numbers move equally far.
+            results, so adtool demands evidence: two changes of the array, one after the other,
+            that are steps along its gradient. Two changes count as such steps in three cases:
+            (1) both are the same negative multiple of their gradients, which have numbers of at
+            least two sizes; (2) both are multiples of gradients that have numbers of at least
+            three sizes and different directions; (3) the array has 8 or more numbers with
+            gradients of both signs, each number moves by the sign of its gradient, and either
+            numbers with larger gradients move at least as far, or all move about as far (up to a
+            factor of 2). In case (3), the changes must not lie on one line, except if all numbers
+            move equally far.
 
             One change alone is evidence if it is a negative multiple of a gradient with numbers
             of at least three sizes, no backward pass follows, and it does not just scale the

@@ -84,8 +84,8 @@ class AccuracyRegression(Rule):
             yield self.finding(
                 f"{what} is less accurate than in the baseline: {before.name}: {first.why}",
                 (
-                    "look at the changes; if the loss is intended, `adtool baseline write` "
-                    "stores the new accuracy"
+                    "look at what changed in the kernel or its inputs; if you accept the lower "
+                    "accuracy, store it with `adtool baseline write`"
                 ),
                 span=span, tape=tape, launch=launch,
                 kernel="" if before.tape else _label(first), notes=tuple(notes),

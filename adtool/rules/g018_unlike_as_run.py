@@ -23,10 +23,11 @@ class UnlikeAsRun(Rule):
         what="""
             adtool runs a short script a second time without watching it (any script with
             `--as-run`), and compares the gradients and losses after each backward pass with the
-            watched run, bit for bit. A pass gave other bits. Further runs confirm it: the
-            result with compiled launches, or with kernels that look for faults, always differs
-            from the result without them, by more than rounding where such kernels differ. This
-            is a fault of the engine and not of the script, unless the script reads
+            watched run, bit for bit. For at least one backward pass, the two runs differ.
+            Further runs confirm it: the result with compiled launches always differs from the
+            result without them, or the result with kernels that look for faults always differs,
+            by more than rounding, from the result without them. This is a fault of the engine
+            and not of the script, unless the script reads
             uninitialised memory (`empty`).
             """,
         why="""

@@ -22,6 +22,12 @@ def test_a_baseline_from_its_writing_to_its_end(adtool: Any) -> None:
     assert '"script": "sub/wrong.py", "finding": "G001", "severity": "error"' in text
 
     # Known findings pass; of a script alone, the other one's lines stay.
+    done = adtool("baseline", "compare", "sub/wrong.py")
+    lines = [x for x in text.splitlines() if '"script": "sub/wrong.py"' in x]
+    count = sum('"finding"' not in x for x in lines)
+    assert 1 < count < len(lines)
+    assert done.stdout.endswith(f"\ncompared with {FILE}: {count} entries of 1 script\n")
+    assert "compared" not in adtool("baseline", "compare", "-q", "sub/wrong.py").stdout
     report = adtool.report("--baseline", FILE, "sub/wrong.py")
     assert (report["exit_code"], report["notes"]) == (0, [])
     assert [(f["code"], f["suppressed_by"]) for f in report["findings"]] == [("G001", "baseline")]
@@ -90,7 +96,7 @@ def test_errors(adtool: Any) -> None:
             ["baseline", "write", "--adopt", "script.py"],
             "--adopt works only with `baseline compare`",
         ),
-        (["baseline"], "the action is missing"),
+        (["baseline"], "no action is named on the command line"),
         (["check", "--gate", "accuracy=x", "script.py"], "an accuracy is a number above 0"),
     ):
         done = adtool(*words)

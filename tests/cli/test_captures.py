@@ -253,7 +253,7 @@ def test_a_capture_with_its_check_knows_what_only_the_program_tells(adtool: Tool
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["capture"], "the script is missing"),
+        (["capture"], "no script is named on the command line"),
         (["capture", "--out", ".", "train.py"], "an empty name, or `.`, names no file to write"),
         (
             ["capture", "--out", "x.py", "train.py"],

@@ -112,7 +112,11 @@ def test_several_faults_in_two_files(adtool: Tool, root: Path) -> None:
     process = adtool.start(*words, text=False)
     shown, _ = process.communicate(timeout=300)
     assert process.returncode == 1
-    assert b"fixes to try: 1 with --fix --unsafe-fixes; --diff shows them" in shown
+    assert b"fixes to try" not in shown  # the diff shows them all
+    safe = adtool("check", "-q", "--gate", "warning", "--diff", "main.py").stdout
+    assert "fixes to try: 1 with --fix --unsafe-fixes; --diff --unsafe-fixes shows it" in safe
+    all_of_them = adtool("check", "-q", "--gate", "warning", "main.py").stdout
+    assert all_of_them.endswith("--fix --unsafe-fixes; --diff --unsafe-fixes shows it\n")
     assert (main.read_bytes(), shared.read_text()) == (before, SHARED)
     subprocess.run(["git", "apply"], cwd=adtool.folder, input=shown, check=True, timeout=60)
     assert main.read_bytes() == b"\xef\xbb\xbf" + FIXED.replace("\n", "\r\n").encode()

@@ -136,6 +136,12 @@ def test_entries_that_are_not_finite(adtool) -> None:
         (["--kernel", "scale", "--input", "q"], "has no input 'q'", "0: x, 1: w"),
         (["--kernel", "scale", "--input", "q"], "--> script.py:35:5", "wp.launch(scale"),
         (
+            ["--kernel", "sc*", "--input", "q"],
+            "error: --input or --output names no array with a gradient",
+            "'scale' has no input 'q'",
+        ),
+        (["--kernel", "sc*", "--output", "q"], "has no output 'q'", "its outputs are 0: y"),
+        (
             ["--kernel", "scale", "--launch", "0:1"],
             "launch 0:1 is not a launch of kernel",
             "0:0, 1:1",

@@ -334,6 +334,44 @@ def test_the_help_of_a_relative_import_works(
     assert "3 __main__ pack.sub" in done.stdout + done.stderr
 
 
+def test_a_relative_import_of_a_module_in_its_own_folder(adtool: Any) -> None:
+    """`-m train` within the package has the same cure as the script."""
+    package(adtool)
+    there = adtool.folder / "pack" / "sub"
+    process = adtool.start("check", "-m", "train", "--n", "1", cwd=there)
+    _, err = process.communicate(timeout=300)
+    said = " ".join(err.split())
+    assert process.returncode == 2 and "attempted relative import" in said
+    assert "run cd ../.. && adtool check -m pack.sub.train --n 1" in said
+
+
+def test_a_package_that_is_not_installed(adtool: Any) -> None:
+    adtool.script("import nothing_of_that_name.part\n")
+    said = " ".join(adtool("check", "script.py").stderr.split())
+    assert "which has no module `nothing_of_that_name`: install it there" in said
+    adtool.script("import json.no_such_part\n")
+    said = adtool("check", "script.py").stderr
+    assert "install" not in said and "plain `python`" in said
+    adtool.script("raise ModuleNotFoundError('m', name='adtool')\n")
+    assert "install" not in adtool("check", "script.py").stderr
+
+
+def test_the_source_of_exec_is_not_available(adtool: Any) -> None:
+    """Plain Python and adtool say the same of a kernel that exec defines."""
+    script = adtool.script(
+        "import engine as wp\n"
+        "exec('@wp.kernel\\ndef f(y: wp.array(dtype=float)):\\n    y[0] = 1.0')\n"
+        "wp.launch(f, 1, outputs=[wp.zeros(1, dtype=float)])\n"
+    )
+    told = "error[E111]: the source text of `f` is not available"
+    assert told in adtool("check", "script.py").stderr
+    plain = subprocess.run(
+        [sys.executable, str(script)], cwd=adtool.folder, env=adtool.env, capture_output=True,
+        text=True, timeout=120,
+    )  # fmt: skip
+    assert told in plain.stderr
+
+
 def test_relative_imports_of_others(adtool: Any) -> None:
     """Where another file cannot be imported so, -m of the script is no cure."""
     adtool.script("from . import x\n", "other.py")

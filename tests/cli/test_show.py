@@ -62,7 +62,7 @@ def test_stages_as_json(adtool: Any) -> None:
     [
         (["script.py", "scal"], "no kernel `scal`", "did you mean `scale`?"),
         (["script.py", "zzz"], "no kernel `zzz`", "its kernels are `scale`, `unused`"),
-        (["script.py"], "the kernel is missing", "adtool show SCRIPT KERNEL"),
+        (["script.py"], "no kernel is named on the command line", "adtool show SCRIPT KERNEL"),
         (["--stage", "llvm", "script.py", "scale"], "'llvm'", ""),
         (["missing.py", "scale"], "the script `missing.py` does not exist", ""),
         (["run.adt", "scale"], "takes no captures: `run.adt`", "adtool show SCRIPT scale"),

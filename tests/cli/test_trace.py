@@ -30,8 +30,8 @@ def test_the_table(adtool: Tool) -> None:
     assert row.split()[:5] == ["0:4", "scale", "states[4]", "states[5]", "4"]
     assert row.split()[5:7] == ["32", "B"]
     assert row.split()[-1] == "2"
-    assert any(line.startswith("memory beside arrays and gradients: ") for line in lines)
-    assert any("its norm stays the same from each operation" in line for line in lines)
+    assert any(line.startswith("memory in addition to arrays and gradients: ") for line in lines)
+    assert any("its norm stays the same, going backward" in line for line in lines)
 
 
 def test_no_word_is_broken_on_a_narrow_terminal_and_where_it_dies(adtool: Tool) -> None:

@@ -50,9 +50,9 @@ def test_help_names_every_option(adtool: Any) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["check"], "the script is missing"),
+        (["check"], "no script is named on the command line"),
         (["trace", "script.py", "script.py"], "may be scripts or arguments"),
-        (["check", "--", "--"], "the script is missing"),
+        (["check", "--", "--"], "no script is named on the command line"),
         (["check", "missing.py"], "the script `missing.py` does not exist"),
         (["jacobian", "--kernel", "k", "."], "`.` matches several scripts"),
         (["check", "--eps", "0", "script.py"], "--eps"),
@@ -86,7 +86,7 @@ def test_bad_usage(adtool: Any, args: list[str], words: str) -> None:
         (["check", "--format", "json", "--bogus"], "usage", "No such option: --bogus"),
         (["check", "--format=json", "--eps", "x", "a.py"], "usage", "--eps"),
         (["jacobian", "--format", "json", "--launch", "x", "a.py"], "usage", "--launch"),
-        (["check", "--format", "json"], "target", "the script is missing"),
+        (["check", "--format", "json"], "target", "no script is named on the command line"),
         (["check", "--format", "json", "--select", "X", "a.py"], "target", "'X'"),
     ],
 )
@@ -105,6 +105,35 @@ def test_the_words_of_wrong_usage(adtool: Any) -> None:
         "'text', 'json', 'junit', 'sarif', 'github', 'markdown'\n"
         "help: `adtool check --help` lists the options\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("args", "message", "help"),
+    [
+        (["check", "--rtol", "x", "a.py"], "'--rtol': 'x' is not a number\n", ""),
+        (["trace", "--top", "1.5", "a.py"], "'--top': '1.5' is not a whole number\n", ""),
+        (["check", "--durations", "-1", "a.py"], "-1 must be greater than or equal to 0\n", ""),
+        (["a b.py"], "`a b.py` is not a command\n", "to check it: adtool check 'a b.py'\n"),
+        (["here"], "`here` is not a command\n", "to check it: adtool check here\n"),
+        (["chekc"], "No such command 'chekc'", "`adtool --help` lists the commands\n"),
+        (["check", "--steps", "2", "a.py"], "No such option: --steps",
+         "write an option of the script after the script: adtool check SCRIPT --steps\n"),
+        (["trace", "--steps=2", "a.py"], "No such option: --steps", "adtool trace SCRIPT --steps"),
+        (["doctor", "--steps"], "No such option: --steps", "`adtool doctor --help` lists the opti"),
+    ],
+)  # fmt: skip
+def test_words_say_what_to_write(adtool: Any, args: list[str], message: str, help: str) -> None:
+    (adtool.folder / "here").mkdir()
+    done = adtool(*args)
+    assert done.returncode == 2
+    assert message in done.stderr and help in done.stderr
+    assert ("SCRIPT" in done.stderr) == ("SCRIPT" in help)
+
+
+def test_the_jobs_of_a_jacobian_are_for_captures(adtool: Any) -> None:
+    said = " ".join(adtool("jacobian", "--help").stdout.split())
+    assert "-j, --jobs N Only for a capture: the number of processes" in said
+    assert "scripts to run at once" not in said
 
 
 def test_a_missing_script_is_reported_as_json_too(adtool: Any) -> None:

@@ -136,8 +136,8 @@ def test_findings_fail_the_tests_that_made_the_tapes(project: Project, workers: 
     assert head.endswith("(11 errors, 3 notes, 2 expected)"), head
     assert sum(line.startswith("error[G001]") for line in rest) == 10
     assert [x for x in rest if x.startswith("not checked: ")] == [
-        "not checked: test_all.py::test_without_a_gradient: nothing was checked: no input array of "
-        "it has floating point elements and requires_grad=True (1 launch)"
+        "not checked: test_all.py::test_without_a_gradient: nothing was checked: the launch has no "
+        "floating-point input array with requires_grad=True (1 launch)"
     ]
 
 

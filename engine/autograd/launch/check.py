@@ -116,7 +116,7 @@ def _checked(
     with faithful(launch) as evaluated:
         if not evaluated.inputs or not evaluated.outputs:
             side = "output" if evaluated.inputs else "input"
-            why = f"no {side} array of it has floating point elements and requires_grad=True"
+            why = f"the launch has no floating-point {side} array with requires_grad=True"
             skipped = _skipped(result, why)
             experience.skip(kind, skipped.result)
             return skipped

@@ -214,6 +214,9 @@ def source_of(func: Callable[..., Any], text: FunctionText | None = None) -> Sou
     if not text.versions:
         raise fail(where, f"the source text of `{name}` is not available", _NO_TEXT)
     lines = text.lines
+    if lines is None and not text.has_file:
+        # Another text has the same name, like `<string>`: its lines must not be shown.
+        raise fail(None, f"the source text of `{name}` is not available", _NO_TEXT)
     if lines is None or start >= len(lines):
         raise fail(where, f"the text at this place is not the source of `{name}`", _OTHER_TEXT)
     block, body = _block(lines[start:]) or _block_by_tokens(lines[start:], where, name)

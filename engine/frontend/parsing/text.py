@@ -173,6 +173,8 @@ def _source_lines(file: str, names: dict[str, Any]) -> list[str]:
     lines = getlines(file, names)
     if lines or file != "<string>" or names.get("__name__") != "__main__":
         return lines
+    if "__file__" in names:  # a script, which another program may run by `python -c`
+        return lines
     text = command_line_text(sys.orig_argv)
     if text is None:
         return []

@@ -108,6 +108,10 @@ class Colours:
             Key(self._meaning(x), fill=_FILL[x], dashed=x == "unreached")
             for x in _MEANING if x in self.levels
         ]  # fmt: skip
+        if any(self.operation(x) == HEAD for x in boxes):
+            scaled = self.low != self.high
+            words = " without a gradient, or with one of 0" if scaled else ""
+            out.append(Key(f"grey box: an operation{words}", fill=HEAD))
         if any(a.first for a in arrays) or any(x.first for x in boxes):
             out.append(Key("thick line: the first failure", line=FIRST, thick=True))
         if "gradient" in self.levels and self.low != self.high:

@@ -246,8 +246,10 @@ def test_rows_are_sorted_by_what_is_known():
     ("growth", "words"),
     [
         (1.0, "stays the same"), (0.99999999, "stays the same"),
-        (1.06, "grows by a factor of 1.06"), (0.5, "shrinks by a factor of 2"),
-        (0.945, "shrinks by a factor of 1.058"), (0.0, "shrinks by a factor of inf"),
+        (1.06, "grows by a factor of 1.06 per operation"),
+        (0.5, "shrinks by a factor of 2 per operation"),
+        (0.945, "shrinks by a factor of 1.058 per operation"),
+        (0.0, "shrinks by a factor of inf per operation"),
     ],
 )  # fmt: skip
 def test_what_grows_by_less_than_one_shrinks(growth: float, words: str) -> None:

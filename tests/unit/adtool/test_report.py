@@ -123,7 +123,7 @@ class TestNothingChecked:
         assert "'sprung*' matches no kernel" in report.notes[0]
 
     def test_all_skipped(self, session: Make, launch: Make) -> None:
-        why = "no input array of it has floating point elements and requires_grad=True"
+        why = "the launch has no floating-point input array with requires_grad=True"
         report = build_report(session([launch(0, skipped=why)]), "error")
         assert report.exit_code == 2
         assert "requires_grad" in report.error.help  # type: ignore[union-attr]

@@ -75,6 +75,8 @@ def test_what_was_not_followed_is_told(
     after = replace(made, tapes=(tape,))
     notes = [f for r in load_rules() if r.code == "G012" for f in r.check(after)]
     assert [(f.severity, f.line) for f in notes] == [("note", 12)] * told
+    start = "a path through the host was not checked in tape 0: to see whether the loss depends on"
+    assert all(f.message.startswith(start) for f in notes)
 
 
 @pytest.mark.parametrize(

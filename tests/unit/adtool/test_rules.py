@@ -367,15 +367,21 @@ class TestComposition:
         tape = self.whole("no gradient", 3, "move", "x", self.SITE)
         made = Made("x", self.SITE, Span("train.py", 4, 9, 4, 30))
         (found,) = findings("G004", session(replace(tape, made=(made,))))
-        assert found.message.endswith("it has no requires_grad (it was made at train.py:4:9)")
+        assert found.message == (
+            "no gradient flows to `x` of kernel `move` in launch 3 of tape 1: `x` (made at "
+            "train.py:4:9) depends on the inputs of the tape, but it has no requires_grad"
+        )
         for other in (replace(made, argument="y"), replace(made, site=made.at)):
             (found,) = findings("G004", session(replace(tape, made=(other,))))
-            assert found.message.endswith("it has no requires_grad")
+            assert found.message.endswith("tape 1: `x` depends on the inputs of the tape, but it "
+                                          "has no requires_grad")  # fmt: skip
 
     def test_tapes_with_one_cause_are_one_finding(self, session: Make) -> None:
         tape = self.whole("aliasing", 3, "move", "x", self.SITE)
         (found,) = findings("G010", session(tape, tape, tape))
-        assert found.count == 3 and "of 3 tapes, first of tape 1," in found.message
+        assert found.count == 3 and found.message.startswith(
+            "the gradients of 3 tapes as wholes are wrong, first that of tape 1: "
+        )
 
     def test_silent_where_launches_are_to_blame_or_nothing_is(self, session: Make) -> None:
         assert findings("G010", session(self.whole(), self.whole(verdict="pass"))) == []

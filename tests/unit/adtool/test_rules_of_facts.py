@@ -121,7 +121,7 @@ class TestFacts:
     def test_what_follows_from_a_broken_path(self, session: Make, launch: Make) -> None:
         cause = Cause("no gradient", 1, "f", "a", self.READ, variable="v",
                       further=(("a", "w", self.WROTE),), silent=(0, 1))  # fmt: skip
-        asks = "no input array of it has floating point elements and requires_grad=True"
+        asks = "the launch has no floating-point input array with requires_grad=True"
         tape = TapeResult(
             0, tuple(launch(i, skipped=asks if i < 3 else "else") for i in range(4)),
             whole=WholeResult("fail", 1, 0.0, 1.0, cause=cause),

@@ -121,7 +121,7 @@ def test_a_file_with_the_name_of_a_pattern(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "each", "words"),
     [
-        ("", False, "the script is missing"),
+        ("", False, "no script is named on the command line"),
         ("x*.py", False, "no file matches the pattern `x*.py`"),
         (". --eps 3", False, "`--eps` is between the scripts"),
     ],

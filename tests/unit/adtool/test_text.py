@@ -168,6 +168,25 @@ def test_a_long_source_line_keeps_the_caret_in_sight(
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_source_line_that_is_cut_shows_it(
+    session: Make, launch: Make, pair: Make, source: Path, width: int
+) -> None:
+    line = "def kernel(" + ", ".join(f"argument_{k}: float" for k in range(12)) + "):"
+    source.write_text("pad\n" * 4 + line + "\n")
+    for start, end in ((1, len(line) + 1), (100, len(line) + 1), (100, 140)):
+        span = Span(str(source), 5, start, 5, end)
+        text = shown(session([launch(0, pair("fail"), span=span)]), width=width)
+        lines = text.splitlines()
+        at = next(i for i, x in enumerate(lines) if x.startswith("5 | "))
+        body, carets = lines[at][4:], lines[at + 1][4:]
+        assert len(lines[at]) == width
+        first, last = carets.index("^"), len(carets) - 1
+        assert body[first : last + 1].strip("\u2026") in line[start - 1 : end - 1]
+        assert body[last] != "\u2026" and body.endswith("\u2026") == (body[-1] != line[-1])
+        assert body.startswith("\u2026") == (body[0] != line[0])
+
+
 def test_ascii_terminals() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii", errors="backslashreplace")

@@ -146,6 +146,25 @@ def test_where_everything_is(seed: int, direction: Direction) -> None:
                     assert left <= s.x - half and s.x + half <= right, s.text
                     assert top <= s.y - 0.7 * s.size and s.y <= bottom, s.text
     assert all(0 <= x <= scene.width and 0 <= y <= scene.height for c in lines for x, y in c.points)
+    for g in scene.groups:
+        for s in g.shapes if g.kind == "cluster" else ():
+            if isinstance(s, Words):
+                assert not any(crosses(c, s) for c in lines), s.text
+
+
+def crosses(curve: Curve, words: Words) -> bool:
+    """Whether a curve goes through a line of text."""
+    half = width(words.text, words.size, words.bold) / 2
+    points = curve.points
+    for k in range(0, len(points) - 1, 3):
+        ends = points[k : k + 4]
+        for n in range(65):
+            t = n / 64
+            parts = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
+            x, y = (sum(w * p[i] for w, p in zip(parts, ends, strict=True)) for i in (0, 1))
+            if abs(x - words.x) < half and words.y - 0.7 * words.size < y < words.y:
+                return True
+    return False
 
 
 def chain(steps: int, marks: dict[int, Mark] | None = None) -> Graph:
@@ -199,6 +218,7 @@ def test_the_legend_has_every_colour_and_line(seed: int) -> None:
     for colour, word in (("#d9d9d9", "grey"), ("#b7e1a1", "green"), ("#f4a3a0", "red"),
                          ("#d8a6e8", "purple"), ("#f8dc81", "yellow")):  # fmt: skip
         assert (f"{word}: " in words) == (colour in fills), (word, words)
+    assert ("grey box: " in words) == ("#e0e0e0" in fills)
     known = {"#d9d9d9", "#b7e1a1", "#f4a3a0", "#ffffff", "#e0e0e0", "#f4f4f4", "none"}
     assert ("blue to orange" in words) == bool(fills - known)
     assert ("white, dashed" in words) == any(

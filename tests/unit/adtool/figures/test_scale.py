@@ -77,6 +77,8 @@ def test_an_outlier_is_named_in_the_plot_of_norms() -> None:
     assert any(re.match(r"(above|below) the scale: ", w) for w in words), words
     low, high = axes.get_ylim()
     assert high / low < 1e9
+    along = course(traced(factors)).along
+    assert axes.get_title().startswith(f"x\ngoing backward, the norm at {along} ")
 
 
 @pytest.mark.parametrize(("low", "high"), [(1.4e-11, 4.6e-10), (1e-9, 1e-1), (3.1e-5, 4.2e-5)])

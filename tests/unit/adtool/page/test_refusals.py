@@ -13,7 +13,7 @@ from adtool.cli import main
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["script.py"], "the file for the page is missing"),
+        (["script.py"], "no file to write the page to is named"),
         (["script.py", "--out", "page.txt"], "`page.txt` cannot be written: its name"),
         (["script.py", "--out", "no/page.html"], "the folder `no` does not exist"),
         (["no.json", "--out", "page.html"], "cannot be read"),

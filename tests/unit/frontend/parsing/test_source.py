@@ -92,6 +92,15 @@ def test_other_text() -> None:
     assert failure(k).code == "E111"
 
 
+def test_a_text_without_a_file_that_is_another_one() -> None:
+    """A name like `<string>` says nothing of a text: no file has changed, and no line is shown."""
+    k = make("def k():\n    pass\n", "<cell 4>", known=False)
+    linecache.cache["<cell 4>"] = (9, None, ["x = 1\n", "y = 2\n"], "<cell 4>")
+    d = failure(k)
+    assert (d.code, d.message) == ("E111", "the source text of `k` is not available")
+    assert d.span is None and "has changed" not in d.help and "linecache" in d.help
+
+
 def test_lambda_and_async() -> None:
     assert failure(lambda a: a).code == "E101"
     assert failure(make("async def k():\n    pass\n", "<cell 3>")).code == "E101"
