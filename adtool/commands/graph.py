@@ -203,7 +203,7 @@ def graph(
         lines.append(f"{health.unchecked}: run `adtool check SCRIPT` to check all")
     if failing and health.first is None:
         what = (
-            "no failure has a place in the picture" if health.homeless
+            "no failure has a place in the picture" if health.outside
             else "no failure is known" if unseen
             else "no check failed"
         )  # fmt: skip
@@ -303,8 +303,8 @@ def _chosen(last: Last, number: int | None) -> tuple[TapeTrace, Health]:
             severity = "warning" if level == "warning" else "error"
             kind = (severity, suppressed)
             for t, h in each:
-                homeless = (f for f in h.homeless if f.tape == t.tape)
-                if any((f.severity, f.suppressed) == kind for f in homeless):
+                outside = (f for f in h.outside if f.tape == t.tape)
+                if any((f.severity, f.suppressed) == kind for f in outside):
                     return t, h
     return next(((t, h) for t, h in each if h.first is not None), each[0])
 

@@ -134,9 +134,13 @@ def sampled(report: Report) -> str:
     """What is to be said of equal calls of functions, of which few are checked; empty for none."""
     if not report.sampled:
         return ""
+    own = [x for x in report.launches if x.framework in report.sampled]
+    every = sum(report.recorded[t] for t in {x.tape for x in own} if t < len(report.recorded))
+    were = "was" if len(own) == 1 else "were"
     return (
-        f"among equal calls of {' and '.join(report.sampled)} functions, only calls 1, 2, 5, 17 "
-        "and so on were checked in full"
+        f"{len(own):,} of {counted(every, 'call')} of {' and '.join(report.sampled)} functions "
+        f"{were} checked in full: of equal calls, calls 1, 2, 5, 17 and so on, and those that a "
+        "quick check suspects"
     )
 
 
