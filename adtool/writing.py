@@ -65,8 +65,8 @@ def require_place(
         The ending of the name, in lower case, without its dot; "" without a path.
 
     Raises:
-        ToolError: a format stands before the name, the ending is another one, a package is missing, the file is a Python file or a
-            folder, or the folder is not there or takes no file.
+        ToolError: a format stands before the name, the ending is another one, a package is missing,
+            the file is a Python file or a folder, or the folder is not there or takes no file.
     """
     if path is None:
         return ""

@@ -195,12 +195,13 @@ def graph(
             first=health.place,
         )
     # What the picture cannot say by colours: that nobody looked.
-    unseen = [words for words in (last.unchecked, health.unchecked) if words]
+    unseen = [words for words in (last.unchecked, health.unchecked, *last.remarks) if words]
     if last.unchecked:
         lines.append(f"{last.unchecked}: colours only show the norms of the "
                      "backward pass; run `adtool check SCRIPT` to find failures")  # fmt: skip
     if health.unchecked:
         lines.append(f"{health.unchecked}: run `adtool check SCRIPT` to check all")
+    lines += [f"note: {remark}" for remark in last.remarks]
     if failing and health.first is None:
         what = (
             "no failure has a place in the picture" if health.outside
@@ -258,6 +259,7 @@ def _captured(job: Job, keep: Keep | None, timeout: float, plain: bool) -> Last:
     from adtool import last as lasts
     from adtool.assemble import build_report
     from adtool.endings import no_launch
+    from adtool.remarks import not_kept
     from adtool.render import text
     from adtool.reruns import settled
 
@@ -265,6 +267,8 @@ def _captured(job: Job, keep: Keep | None, timeout: float, plain: bool) -> Last:
     start = time.monotonic()
     session = run(job, timeout, stdout_to_stderr=True, no_color=plain)
     if session.failure is not None:
+        if job.check:
+            not_kept(session.target.name, session.failure.message)
         text.print_failure(session.failure, text.make_console(sys.stderr, plain))
         raise typer.Exit(Exit.FAILURE)
     if job.check:

@@ -89,7 +89,7 @@ class _Shared:
     size: how many numbers it has.
     """
 
-    array: ref[array]
+    owner: ref[array]
     left: _Left
     size: int
     read: bool = False
@@ -97,7 +97,7 @@ class _Shared:
 
     def step(self, reads: Sequence[array], writes: Sequence[array]) -> bool:
         """Whether a launch that reads the gradient is such a step."""
-        owner = self.array()
+        owner = self.owner()
         return owner is not None and all(
             any(may_meet(owner, a) for a in some) for some in (reads, writes)
         )
@@ -192,7 +192,7 @@ class Accumulated:
         if grad is None:
             return None
         shared = self._shared.get(grad.storage, {}).get(geometry(grad))
-        gone = shared is not None and shared.read and shared.array() is None
+        gone = shared is not None and shared.read and shared.owner() is None
         return shared.left if shared is not None and gone else None
 
     def _suspect(
