@@ -140,9 +140,9 @@ def _write(remarks: Remarks) -> None:
     with suppress(OSError, ValueError):
         own_folder(FOLDER)
         descriptor, name = temporary.file(Path(FOLDER).absolute(), ".last-")
+        os.close(descriptor)
         try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(codec.dumps(remarks).encode("utf-8", "backslashreplace"))
+            Path(name).write_bytes(codec.dumps(remarks).encode("utf-8", "backslashreplace"))
             os.replace(name, Path(FOLDER) / _NAME)
         finally:
             temporary.remove(name)

@@ -160,7 +160,8 @@ def test_a_script_that_has_changed_since_and_no_longer_runs(run: Run) -> None:
     assert views(run)[0] == [changed]
     for words in ("check right.py", "graph right.py", "report --html page.html right.py"):
         assert run(*words.split())[0] == 2
-    error = "a later check of this script gave no result to show: the script ended by sys.exit(4) at right.py:1"
+    ended = "the script ended by sys.exit(4) at right.py:1"
+    error = f"a later check of this script gave no result to show: {ended}"
     notes, page = views(run)
     assert notes == [error, changed]
     assert error in page and "<code>right.py</code> has changed since this check" in page
