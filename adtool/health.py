@@ -30,6 +30,7 @@ _RANK = {
     )
 }  # fmt: skip
 _SUPPRESSED = " (suppressed)"
+_UNCHECKED = "G012"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ class Health:
 
     first: the index of the operation where it goes wrong first, None where nothing does;
     why: what is wrong there. array: the position of the array that this is about, where a finding
-    names one and no operation. homeless: findings that nothing in the picture stands for.
+    names one and no operation. homeless: findings that nothing in the picture stands for, such as
+    those that say what was not checked: that is no failure.
     unchecked: what is to be said of launches that were not checked, empty where all were.
     """
 
@@ -49,6 +51,11 @@ class Health:
     array: int | None = None
     homeless: tuple[Finding, ...] = ()
     unchecked: str = ""
+
+    @property
+    def outside(self) -> tuple[Finding, ...]:
+        """What is wrong, and nothing in the picture stands for."""
+        return tuple(f for f in self.homeless if f.code != _UNCHECKED)
 
     @property
     def place(self) -> tuple[int | None, int | None]:
@@ -89,6 +96,9 @@ def health(last: Last, trace: TapeTrace) -> Health:
     homeless = []
     for f in last.findings:
         if f.tape not in (trace.tape, -1) or f.severity == "note":
+            continue
+        if f.code == _UNCHECKED:
+            homeless.append(f)
             continue
         mark = _mark(f)
         index = by_launch.get(f.launch) if f.tape >= 0 and f.launch >= 0 else _at(listing, f)

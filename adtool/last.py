@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adtool import codec
 from adtool.captures.container import CaptureReader
+from adtool.captures.head import Digest
 from adtool.captures.run import Run, complete, head_of
 from adtool.exits import ToolError
 from adtool.job import Keep
 from adtool.keeping import FOLDER, NAME
+from adtool.remarks import digests, not_kept, said
 from adtool.report import Finding
 from engine.classes import dataclass
 from engine.private import Untrusted, opened, own_folder
@@ -47,13 +50,17 @@ class LaunchVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """A run. script: as it was named. report: of its check; None where nothing was checked."""
+    """A run. script: as it was named. report: of its check; None where nothing was checked.
+
+    remarks: what happened since, or beside it, of the last run in the current folder.
+    """
 
     script: str
     findings: tuple[Finding, ...]
     verdicts: tuple[LaunchVerdict, ...]
     traces: Traces
     report: Report | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def unchecked(self) -> str:
@@ -82,25 +89,40 @@ def seen(script: str, traces: Traces, report: Report | None) -> Last:
 def remember(session: Session, report: Report, keep: Keep | None) -> None:
     """Makes a session the last run, where that can be written. report: of its check.
 
-    A check that came to nothing leaves the run before it.
+    A check that came to nothing leaves the run before it, and a remark.
     """
-    if not session.traces or keep is None or not os.path.exists(keep.path):
+    if keep is None or not os.path.exists(keep.path):
         return
     if report.error is not None and not report.launches:
+        not_kept(session.target.name, report.error.message)
+        return
+    if not session.traces:
+        not_kept(session.target.name, "it recorded no tape")
         return
     with suppress(OSError, ValueError):
-        capture(session, report, Path(keep.path))
+        capture(session, report, Path(keep.path), _checked(session, report))
         os.replace(keep.path, Path(FOLDER) / NAME)
 
 
-def capture(session: Session, report: Report | None, path: Path) -> None:
-    """Completes the capture of a session. Raises OSError."""
+def _checked(session: Session, report: Report) -> tuple[Digest, ...]:
+    """The source files that a check depends on, as far as they are known; none of a capture."""
+    target = session.target
+    if target.capture:
+        return ()
+    script = [target.script] if target.script is not None and target.text is None else []
+    return digests([*script, *(x.file for x in report.launches if x.file)])
+
+
+def capture(
+    session: Session, report: Report | None, path: Path, checked: tuple[Digest, ...] = ()
+) -> None:
+    """Completes the capture of a session. checked: see `Head`. Raises OSError."""
     written = session.written
     head = head_of(
         session.target.name, session.options.device, "" if written is None else written.why,
         recorded=session.recorded, processes=session.processes,
         script_seconds=session.script_seconds,
-        sources=() if written is None else written.sources,
+        sources=() if written is None else written.sources, checked=checked,
     )  # fmt: skip
     complete(path, head, session.traces, report, session.faults)
 
@@ -134,10 +156,18 @@ def read(path: Path | None = None) -> Last:
             run.tell_sources()
             traces, report = run.traces(), run.report()
             last = seen(run.head.script, traces or Traces((), 0), report)
+            if given is None or _is_last(path):
+                last = replace(last, remarks=said(run.head.script, run.head.checked))
     except ToolError as error:
         help = _AGAIN if given is None and error.help != _OWN else error.help
         raise ToolError(error.message, help, error.kind) from None
     return last
+
+
+def _is_last(path: Path) -> bool:
+    with suppress(OSError):
+        return os.path.samefile(path, Path(FOLDER) / NAME)
+    return False
 
 
 def _require_last(path: Path) -> None:

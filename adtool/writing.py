@@ -65,14 +65,20 @@ def require_place(
         The ending of the name, in lower case, without its dot; "" without a path.
 
     Raises:
-        ToolError: the ending is another one, a package is missing, the file is a Python file or a
-            folder, or the folder is not there or takes no file.
+        ToolError: a format stands before the name, the ending is another one, a package is missing,
+            the file is a Python file or a folder, or the folder is not there or takes no file.
     """
     if path is None:
         return ""
     if path == Path():
         raise ToolError("an empty name, or `.`, names no file to write", "name a file")
     kind = path.suffix[1:].lower()
+    before, equals, name = str(path).partition("=")
+    if equals and before in kinds:
+        raise ToolError(
+            f"`{path}` cannot be written: this command takes the name of a file, without a format",
+            f"name it: --out {name or 'FILE'}",
+        )
     if kinds and kind not in kinds:
         *most, last = (f".{k}" for k in kinds)
         raise ToolError(

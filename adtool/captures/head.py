@@ -15,10 +15,19 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Digest:
+    """A file of the program: its name, and the SHA-256 of what was in it."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """Of which run a capture is. why: where it holds no tapes, the reason.
 
     script: as it was named. recorded: launches of each tape. processes: that the script started.
+    checked: source files of the last run, by which it is seen that they have changed since.
     """
 
     tool: str
@@ -29,6 +38,7 @@ class Head:
     script_seconds: float = 0.0
     sources: tuple[Source, ...] = ()
     why: str = ""
+    checked: tuple[Digest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,27 +59,31 @@ class Style:
         return self.stdout and not self.text
 
 
+# What formats are called elsewhere, or by the endings of their files.
+_ALSO = {"xml": "junit", "txt": "text", "plain": "text", "md": "markdown", "annotations": "github"}
+
+
 def outputs_of(
     words: Sequence[str], format: str, settings: bool = False, others: Sequence[str] = ()
 ) -> tuple[tuple[Output, ...], bool]:
     """The files that `--out` names, and whether standard output still gets a report.
 
-    `FORMAT=FILE` where the word before the first `=` is the name of a format; else the word is
-    a file for a report in `format`, and standard output is left to the script. settings: whether
-    the words are those of `pyproject.toml`, which replace nothing but reports of adtool's.
-    others: files that the command writes beside.
+    `FORMAT=FILE` where there is a `=` and only letters before it; else the word is a file for a
+    report in `format`, and standard output is left to the script. settings: whether the words are
+    those of `pyproject.toml`, which replace nothing but reports of adtool's. others: files that the
+    command writes beside.
 
     Raises:
-        ToolError: a file is named twice, has no name, or cannot be written.
+        ToolError: there is no such format, or a file is named twice, has no name, or cannot be
+            written.
     """
     found: list[Output] = []
     stdout = True
     for word in words:
         name, equals, path = word.partition("=")
-        near = difflib.get_close_matches(name, FORMATS, 1) if equals and name.isalpha() else []
-        if near and name not in FORMATS:
+        if equals and name.isalpha() and name not in FORMATS:
             raise ToolError(f"--out {word}: there is no format `{name}`",
-                            f"did you mean {near[0]}={path}? A file of that name is ./{word}"
+                            f"{_instead(name, path)} A file of that name is ./{word}"
                             )  # fmt: skip
         if not equals or name not in FORMATS:
             name, path, stdout = format, word, False
@@ -98,6 +102,17 @@ def outputs_of(
         if settings:
             spare_others(Path(output.path))
     return tuple(found), stdout
+
+
+def _instead(name: str, path: str) -> str:
+    """What may be meant by a format that there is not."""
+    if name.lower() in ("html", "htm"):
+        return f"a page is written by `adtool report SCRIPT --out {path or 'FILE'}`."
+    near = difflib.get_close_matches(name.lower(), FORMATS, 1)
+    meant = _ALSO.get(name.lower()) or (near[0] if near else "")
+    if meant:
+        return f"did you mean {meant}={path or 'FILE'}?"
+    return f"the formats are {', '.join(FORMATS)}."
 
 
 def _place(path: str) -> str:

@@ -76,6 +76,10 @@ class CheckRuns:
                     self._keep(task, result)
             finally:
                 runs.close()
+        if len(tasks) > 1:
+            from adtool.remarks import checked_together
+
+            checked_together(reports)
         output.finish()
         return reports
 

@@ -195,15 +195,16 @@ def graph(
             first=health.place,
         )
     # What the picture cannot say by colours: that nobody looked.
-    unseen = [words for words in (last.unchecked, health.unchecked) if words]
+    unseen = [words for words in (last.unchecked, health.unchecked, *last.remarks) if words]
     if last.unchecked:
         lines.append(f"{last.unchecked}: colours only show the norms of the "
                      "backward pass; run `adtool check SCRIPT` to find failures")  # fmt: skip
     if health.unchecked:
         lines.append(f"{health.unchecked}: run `adtool check SCRIPT` to check all")
+    lines += [f"note: {remark}" for remark in last.remarks]
     if failing and health.first is None:
         what = (
-            "no failure has a place in the picture" if health.homeless
+            "no failure has a place in the picture" if health.outside
             else "no failure is known" if unseen
             else "no check failed"
         )  # fmt: skip
@@ -258,6 +259,7 @@ def _captured(job: Job, keep: Keep | None, timeout: float, plain: bool) -> Last:
     from adtool import last as lasts
     from adtool.assemble import build_report
     from adtool.endings import no_launch
+    from adtool.remarks import not_kept
     from adtool.render import text
     from adtool.reruns import settled
 
@@ -265,6 +267,8 @@ def _captured(job: Job, keep: Keep | None, timeout: float, plain: bool) -> Last:
     start = time.monotonic()
     session = run(job, timeout, stdout_to_stderr=True, no_color=plain)
     if session.failure is not None:
+        if job.check:
+            not_kept(session.target.name, session.failure.message)
         text.print_failure(session.failure, text.make_console(sys.stderr, plain))
         raise typer.Exit(Exit.FAILURE)
     if job.check:
@@ -303,8 +307,8 @@ def _chosen(last: Last, number: int | None) -> tuple[TapeTrace, Health]:
             severity = "warning" if level == "warning" else "error"
             kind = (severity, suppressed)
             for t, h in each:
-                homeless = (f for f in h.homeless if f.tape == t.tape)
-                if any((f.severity, f.suppressed) == kind for f in homeless):
+                outside = (f for f in h.outside if f.tape == t.tape)
+                if any((f.severity, f.suppressed) == kind for f in outside):
                     return t, h
     return next(((t, h) for t, h in each if h.first is not None), each[0])
 

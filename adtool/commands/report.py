@@ -84,6 +84,8 @@ def report(
         given = gate_of(gate)
         data, code = _checked(one_target("report", words, module), options, timeout, given, plain)
     write_file(render_html(data).encode("utf-8"), page)
+    for remark in data.remarks:
+        say(f"note: {remark}")
     say(f"page written to {page}")
     raise typer.Exit(code)
 

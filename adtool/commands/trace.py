@@ -17,6 +17,7 @@ from adtool.commands.options import Format
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
+from adtool.saying import say
 from adtool.writing import PLOTS, PLOTTING, require_place, write_file
 
 if TYPE_CHECKING:
@@ -160,6 +161,8 @@ def trace(
         most = _TOP if top is None else top
         trace_text.print_trace(last, found, seen, rows, most, shown, console)
     sys.stdout.flush()
+    for remark in last.remarks:
+        say(f"note: {remark}", file=sys.stderr)
 
 
 def _failed(script: str, failure: object, format: Format, plain: bool) -> None:

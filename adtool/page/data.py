@@ -40,9 +40,13 @@ class PageRun:
 
 @dataclass(frozen=True, slots=True)
 class PageData:
-    """A page. source: what it was made from, in words. environment: names and what was found."""
+    """A page. source: what it was made from, in words. environment: names and what was found.
+
+    remarks: what must be known of the run before its verdict is believed.
+    """
 
     runs: tuple[PageRun, ...]
     source: str
     tool: str
     environment: tuple[tuple[str, str], ...] = ()
+    remarks: tuple[str, ...] = ()

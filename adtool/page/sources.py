@@ -55,7 +55,8 @@ def page_data_of_last(last: Last) -> PageData:
         raise ToolError("nothing to show: the last run checked no gradient", _RUN_IT)
     missing = Missing("Jacobians", "the file of the last run has none", _RUN_IT)
     run = PageRun(last.script, last.report, last.traces, missing=(missing,), local=True)
-    return PageData((run,), f"the last run in this folder, of {last.script}", _TOOL, environment())
+    source = f"the last run in this folder, of {last.script}"
+    return PageData((run,), source, _TOOL, environment(), last.remarks)
 
 
 def page_data_of_json(path: Path) -> PageData:

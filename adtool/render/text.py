@@ -125,7 +125,7 @@ def print_runs(reports: Sequence[Report], console: Console) -> None:
             f"{clean(str(report.script)):<{width}}  ", (f"{word:<{widest}}", style),
             f"  {clean(why)}" if why else "",
         )  # fmt: skip
-        text.truncate(max(console.width, width + 2 + widest))
+        text.truncate(max(console.width, width + 2 + widest), overflow="ellipsis")
         text.rstrip()
         console.print(text, no_wrap=True, overflow="ignore", crop=False)
     _line(console, tally(reports))

@@ -40,6 +40,11 @@ class StaleGradient(Rule):
             writes the array, as a step of engine.optim or of a kernel does, and if an optimizer
             of PyTorch got the gradient and the array then holds what the optimizer computed.
 
+            Some programs add up gradients at several points, and then make one step, on purpose:
+            smoothed gradients, or Heun's method. So a sum over other values of the array is an
+            error only if an earlier step, which started from the values of the array, has used
+            a part of that sum.
+
             Steps that the host makes in another way, such as with NumPy, are only seen by their
             results, so adtool demands evidence: two changes of the array, one after the other,
             that are steps along its gradient. Two changes count as such steps in three cases:

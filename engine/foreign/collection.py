@@ -70,7 +70,7 @@ class Collection:
     left: functions that are left alone, and the package of each.
     Of equal calls (`kind`) the first is kept, the second, the fifth, the seventeenth ...
     quick: numbers of others that are kept, too, to be checked only where a quick look tells to.
-    sampled: whether some of them are not kept to be checked.
+    sampled: whether some of them are not checked.
     """
 
     framework: str
@@ -111,9 +111,9 @@ class Collection:
         if not self.wants(name):
             return -1
         if not _sampled(count):
-            self.sampled = True
             small = quick and count <= QUICK and nbytes <= QUICK_BYTES
             if not small or not self.budget.take(nbytes, half=True):
+                self.sampled = True
                 return -1
             with _lock:
                 self.quick.add(number)

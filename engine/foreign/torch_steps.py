@@ -49,7 +49,9 @@ def _moved(optimizer: Any) -> Iterator[recording.Optimized]:
         for p in group["params"]:
             plain = isinstance(p.grad, torch.Tensor) and not p.grad.is_sparse
             if plain and p.layout == torch.strided and p.dtype != torch.bfloat16:
-                yield recording.Optimized(partial(_numbers, p), partial(_numbers, p.grad))
+                yield recording.Optimized(
+                    p.numel(), partial(_numbers, p), partial(_numbers, p.grad)
+                )
 
 
 def _numbers(t: Any) -> np.ndarray[Any, Any]:

@@ -131,6 +131,7 @@ def _checked(
             if progress is not None:
                 progress(count, len(chosen), op.name)
             if k in c.quick and not options.launches and not glance.suspects(op):
+                c.sampled = True
                 continue
             done.append(_one(op, options, k, seen))
             if op.iterated and options.tolerance.auto:

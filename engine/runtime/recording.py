@@ -90,10 +90,11 @@ class Deferring(Protocol):
 class Optimized:
     """A parameter that an optimizer of another framework has moved.
 
-    values, gradient: give those of the parameter after the step, and of its gradient, as NumPy has
-    them, in any shape.
+    size: how many numbers it has. values, gradient: give those of the parameter after the step, and
+    of its gradient, as NumPy has them, in any shape.
     """
 
+    size: int
     values: Callable[[], Any]
     gradient: Callable[[], Any]
 

@@ -125,6 +125,32 @@ def test_a_format_that_is_nearly_one_is_no_file(adtool: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("word", "instead"),
+    [
+        ("xml=x", "did you mean junit=x?"), ("txt=x", "did you mean text=x?"),
+        ("Json=x", "did you mean json=x?"), ("md=a/x", "did you mean markdown=a/x?"),
+        ("toml=x", "the formats are text, json, junit, sarif, github, markdown."),
+        ("html=/nonexist/x.html", "`adtool report SCRIPT --out /nonexist/x.html`."),
+    ],
+)  # fmt: skip
+def test_a_format_that_there_is_not_is_no_file(adtool: Any, word: str, instead: str) -> None:
+    done = adtool("check", "--out", word, "script.py")
+    assert done.returncode == 2
+    assert f"there is no format `{word.partition('=')[0]}`" in done.stderr
+    assert f"{instead} A file of that name is ./{word}" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [("report", "html=x.html"), ("graph", "svg=a/x.svg"), ("trace", "png=x.png")],
+)
+def test_files_of_one_kind_need_no_format(adtool: Any, command: str, word: str) -> None:
+    done = adtool(command, "--out", word, "script.py")
+    assert done.returncode == 2 and "without a format" in done.stderr
+    assert f"name it: --out {word.partition('=')[2]}" in done.stderr
+
+
+@pytest.mark.parametrize(
     ("command", "option"),
     [("trace", "--plot"), ("jacobian", "--plot"), ("report", "--html"), ("report", "--out"),
      ("capture", "--out"), ("graph", "--out")],

@@ -49,6 +49,13 @@ OTHERS = (
 )  # fmt: skip
 
 
+# Those of them that check, and come to nothing.
+LATER = {
+    "raises.py": "the script ended by sys.exit(3) at raises.py:",
+    "empty.py": "nothing was checked: the script made no tape",
+}
+
+
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
     """Runs the tool in a folder with scripts; the exit code and all that it printed."""
@@ -69,8 +76,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
     return call
 
 
-def seen(run: Run, script: str) -> None:
-    """Both views show that script's check, or say that there was none and what to run."""
+def seen(run: Run, script: str, later: bool = False) -> None:
+    """Both views show that script's check, or say that there was none and what to run.
+
+    later: whether other checks came after it, of which both views tell.
+    """
     views = {
         "graph": run("graph", "--failing", "--out", "view.dot"),
         "report": run("report", "--html", "view.html"),
@@ -84,8 +94,13 @@ def seen(run: Run, script: str) -> None:
     assert views["graph"][0] == views["report"][0] == 0, views
     failed = script == "wrong"
     assert ("first failure: launch 0:0 of kernel `wrong`: G001" in views["graph"][1]) == failed
-    assert ("no check failed" in views["graph"][1]) == (not failed)
+    assert ("no check failed" in views["graph"][1]) == (not failed and not later)
+    assert ("no failure is known" in views["graph"][1]) == (not failed and later)
     page = Path("view.html").read_text()
+    for name, why in LATER.items():
+        note = f"a later check of `{name}` gave no result to show: {why}"
+        assert [f"note: {note}" in text for _, text in views.values()] == [later, later]
+        assert (note.replace(f"`{name}`", f"<code>{name}</code>") in page) == later
     assert f"{script}.py</span></h1>" in page
     assert (">Failed<" in page, ">Passed<" in page) == (failed, not failed)
 
@@ -100,7 +115,7 @@ def test_what_checks_nothing_leaves_the_last_check(run: Run) -> None:
         seen(run, script)
         if words.startswith(("check", "report")):
             others(run, kept)
-            seen(run, script)
+            seen(run, script, later=True)
 
 
 def others(run: Run, kept: bytes | None) -> None:
@@ -121,6 +136,75 @@ def test_a_run_that_was_not_checked_is_not_called_healthy(run: Run) -> None:
         assert "no failure is known: the whole tape is drawn" in text
         assert "no check failed" not in text
         assert "no gradient was checked" in Path("view.dot").read_text()
+
+
+def views(run: Run) -> tuple[list[str], str]:
+    """The notes of all views of the last run, which are the same; and its page."""
+    found = []
+    for words in ("graph --failing", "report --html view.html", "trace .adtool/last"):
+        code, text = run(*words.split())
+        assert code == 0
+        assert not words.startswith("graph") or "no check failed" not in text
+        found.append([line[6:] for line in text.splitlines() if line.startswith("note: ")])
+    assert found[0] == found[1] == found[2]
+    return found[0], Path("view.html").read_text()
+
+
+def test_a_script_that_has_changed_since_and_no_longer_runs(run: Run) -> None:
+    assert run("check", "right.py")[0] == 0
+    assert "note: " not in run("graph", "--failing")[1]
+    script = Path("right.py")
+    before = script.read_text()
+    script.write_text("raise SystemExit(4)\n" + before)
+    changed = "`right.py` has changed since this check"
+    assert views(run)[0] == [changed]
+    for words in ("check right.py", "graph right.py", "report --html page.html right.py"):
+        assert run(*words.split())[0] == 2
+    ended = "the script ended by sys.exit(4) at right.py:1"
+    error = f"a later check of this script gave no result to show: {ended}"
+    notes, page = views(run)
+    assert notes == [error, changed]
+    assert error in page and "<code>right.py</code> has changed since this check" in page
+    script.unlink()
+    assert views(run)[0][1].startswith("`right.py` is no longer there")
+    script.write_text(before)
+    assert views(run)[0] == [error]
+    assert run("check", "right.py")[0] == 0
+    assert "note: " not in run("graph", "--failing")[1]
+
+
+def test_a_file_with_a_kernel_that_has_changed_since(run: Run) -> None:
+    Path("kernels.py").write_text(Path("right.py").read_text())
+    Path("main.py").write_text("import kernels\n")
+    assert run("check", "main.py")[0] == 0
+    assert "note: " not in run("graph", "--failing")[1]
+    Path("kernels.py").write_text("")
+    assert views(run)[0] == ["`kernels.py` has changed since this check"]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_other_scripts_of_the_same_command(run: Run, jobs: str) -> None:
+    assert run("check", "--jobs", jobs, "wrong.py", "raises.py", "right.py")[0] == 2
+    notes, page = views(run)
+    assert notes == [
+        "the same command was given other scripts, which did not pass: `wrong.py` (failed), "
+        "`raises.py` (not checked)"
+    ]
+    assert "<code>wrong.py</code> (failed)" in page
+    assert run("check", "--jobs", jobs, "right.py", "right.py")[0] == 0
+    assert "note: " not in run("graph", "--failing")[1]
+
+
+def test_what_a_check_left_out_is_no_failure(run: Run) -> None:
+    """The warning of it has the place of a launch that passed."""
+    text = Path("wrong.py").read_text() + Path("right.py").read_text().replace("right.py", "")
+    Path("two.py").write_text(text)
+    code, said = run("check", "--kernel", "right", "two.py")
+    assert code == 0 and "warning[G012]" in said
+    said = run("graph", "--failing")[1]
+    assert "first failure" not in said
+    assert "no failure is known: the whole tape is drawn" in said
+    assert "not in the picture: G012 unchecked" in said
 
 
 TAPES = """

@@ -70,9 +70,20 @@ def test_equal_calls_that_are_not_checked(adtool: Any, count: int, told: bool) -
     """The report says so exactly where some are left out, wherever they are among the calls."""
     pytest.importorskip("torch", reason="torch is not installed")
     adtool.script(CALLS.format(count=count))
-    said = "among equal calls of PyTorch functions, only calls 1, 2, 5, 17 and so on were checked"
-    done = adtool("check", "script.py")
-    assert done.returncode == 0 and (said in done.stdout) is told
     report = adtool.report("script.py")
     assert report["sampled"] == (["PyTorch"] if told else [])
-    assert (len(report["launches"]) < count) is told
+    checked = len(report["launches"])
+    assert (checked < count) is told
+    done = adtool("check", "script.py")
+    said = f"{checked} of {count} calls of PyTorch functions were checked in full: of equal calls"
+    assert done.returncode == 0 and (said in " ".join(done.stdout.split())) is told
+
+
+def test_equal_calls_that_are_all_checked(adtool: Any) -> None:
+    """Those with a wrong gradient are, and so nothing is said of any that are not."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    adtool.script(CALLS.format(count=10).replace("2.0 * grad", "3.0 * grad"))
+    done = adtool("check", "script.py")
+    assert done.returncode == 1 and "of equal calls" not in " ".join(done.stdout.split())
+    report = adtool.report("script.py")
+    assert (len(report["launches"]), report["sampled"]) == (10, [])

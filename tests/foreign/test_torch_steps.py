@@ -123,3 +123,33 @@ def test_no_step_does_not(loop: Loop, size: int) -> None:
 @pytest.mark.parametrize("make", OPTIMIZERS)
 def test_cleared_gradients_are_right(make: Any) -> None:
     assert run(cleared, make, 4) == []
+
+
+@pytest.mark.parametrize("clear", [True, False])
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("make", OPTIMIZERS)
+def test_sums_at_several_points(make: Any, size: int, clear: bool) -> None:
+    """A step along gradients of two points is meant; one along those of earlier steps is not."""
+
+    def program() -> None:
+        x = wp.array(np.linspace(1.0, 2.0, size), dtype=float, requires_grad=True)
+        p = wp.to_torch(x)
+        optimizer = make([p], lr=0.01)
+        for _ in range(3):
+            start = p.detach().clone()
+            if clear:
+                x.grad.zero_()
+            for shift in (0.1, -0.1):
+                with torch.no_grad():
+                    p.copy_(start + shift)
+                y = zeros(size)
+                with wp.Tape() as tape:
+                    wp.launch(square, size, [x], [y])
+                tape.backward(grads=ones(y))
+            with torch.no_grad():
+                p.copy_(start)
+            optimizer.step()
+
+    with watching():
+        found = merged(stale(facts(program)))
+    assert [(f.kind, f.used) for f in found] == [("values", not clear)]

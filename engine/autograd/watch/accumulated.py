@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any, Literal, TypeAlias
 from weakref import WeakKeyDictionary, ref
 
@@ -23,6 +24,7 @@ from engine.ir import nodes as n
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.leaves import leaf_arrays
+from engine.runtime.recording import Optimized
 from engine.runtime.storage import Storage
 from engine.tape.capture import CapturedTape, Pass
 from engine.tape.naming import variable
@@ -42,13 +44,17 @@ class _Digest:
 
     version: int
     digest: bytes
+    dtype: np.dtype[Any]
 
     @staticmethod
     def of(a: array) -> _Digest:
         """That of what it holds now."""
-        held = np.ascontiguousarray(a._host()).reshape(-1).view(np.uint8)
-        found = hashlib.sha256(held.data)
-        return _Digest(a.storage.version, found.digest())
+        held = a._host()
+        return _Digest(a.storage.version, _sha256(held), held.dtype)
+
+    def is_of(self, numbers: NumpyArray) -> bool:
+        """Whether an array held those, in the order of its memory."""
+        return _sha256(numbers.astype(self.dtype, copy=False)) == self.digest
 
     def fits(self, a: array) -> bool:
         """Whether an array holds that, to the bit."""
@@ -78,12 +84,23 @@ class _Shared:
     """What a pass left in the gradient of a leaf, for another array that gets the same memory.
 
     read: whether the program has read it since. Programs that add up gradients of several arrays
-    in one memory read the sum.
+    in one memory read the sum. spent: whether a step of the array has used some of it: one that
+    starts from what the array holds. Sums of gradients at several points are made before.
+    size: how many numbers it has.
     """
 
-    array: ref[array]
+    owner: ref[array]
     left: _Left
+    size: int
     read: bool = False
+    spent: bool = False
+
+    def step(self, reads: Sequence[array], writes: Sequence[array]) -> bool:
+        """Whether a launch that reads the gradient is such a step."""
+        owner = self.owner()
+        return owner is not None and all(
+            any(may_meet(owner, a) for a in some) for some in (reads, writes)
+        )
 
 
 @dataclass(slots=True)
@@ -104,11 +121,16 @@ class _Suspect:
 
 @dataclass(slots=True)
 class _Open:
-    """A pass that runs. arrays: all of the tape that have a gradient. computed: by the tape."""
+    """A pass that runs.
+
+    arrays: all of the tape that have a gradient. computed: by the tape. spent: the ids of those
+    whose gradient a step has used, and which still hold it.
+    """
 
     arrays: list[array]
     computed: _Computed
     suspects: list[_Suspect]
+    spent: set[int]
 
 
 class Accumulated:
@@ -128,8 +150,10 @@ class Accumulated:
         """To be called before a pass sets its seeds; gives what turns out to have been read."""
         yield from self.unread.began(run)
         computed = _Computed(run)
-        opened = self._open[id(tape)] = _Open(_arrays(run), computed, [])
+        opened = self._open[id(tape)] = _Open(_arrays(run), computed, [], set())
         for a in opened.arrays:
+            if self._spent(a):
+                opened.spent.add(id(a))
             left = self._left.get(root_array(a), {}).get(geometry(a))
             if left is None and not computed.has(a):
                 left = self._of_another(a)
@@ -138,11 +162,29 @@ class Accumulated:
                 if found is not None:
                     opened.suspects.append(found)
 
-    def reading(self, arrays: Sequence[array]) -> None:
-        """To be called before the program reads arrays."""
+    def reading(self, arrays: Sequence[array], written: Sequence[array] = ()) -> None:
+        """To be called before the program reads arrays. written: by the launch that does."""
         for a in arrays:
             for shared in self._shared.get(a.storage, {}).values():
                 shared.read = True
+                shared.spent = shared.spent or (bool(written) and shared.step(arrays, written))
+
+    def optimized(self, steps: Sequence[Optimized]) -> None:
+        """To be called after an optimizer of another framework has made a step."""
+        left = [s for known in self._shared.values() for s in known.values() if not s.spent]
+        for step in steps:
+            some = [s for s in left if s.size == step.size]
+            if some:
+                gradient = step.gradient()
+                for s in some:
+                    s.spent = s.spent or s.left.grad.is_of(gradient)
+
+    def _spent(self, a: array) -> bool:
+        grad = a.existing_grad
+        if grad is None:
+            return False
+        shared = self._shared.get(grad.storage, {}).get(geometry(grad))
+        return shared is not None and shared.spent and shared.left.grad.fits(grad)
 
     def _of_another(self, a: array) -> _Left | None:
         """What a pass left in the gradient of an array that is gone, and the program has read."""
@@ -150,7 +192,7 @@ class Accumulated:
         if grad is None:
             return None
         shared = self._shared.get(grad.storage, {}).get(geometry(grad))
-        gone = shared is not None and shared.read and shared.array() is None
+        gone = shared is not None and shared.read and shared.owner() is None
         return shared.left if shared is not None and gone else None
 
     def _suspect(
@@ -195,10 +237,16 @@ class Accumulated:
                 # Several views of one array are one mixture.
                 key = root_array(s.a), s.kind
                 if key not in told:
-                    told[key] = Mixture(tape, _stale(run, s), [], _moved(s.a))
+                    told[key] = Mixture(tape, _stale(run, s), [], _moved(s.a), False)
                 told[key].parts += _parts(run, s)
+                told[key].spent |= s.kind != "values" or id(s.a) in opened.spent
         for m in told.values():
             self.unread.add(m)
+        added = {id(s.a) for s in opened.suspects}
+        for a in opened.arrays:
+            if id(a) not in added and (grad := a.existing_grad) is not None:
+                for x, _ in _leaves(a, grad):
+                    self.unread.cleared(x)
         seeds, computed = _seeds(run), opened.computed
         inputs = self._inputs(run, computed)
         leaves = [a for a in opened.arrays if not computed.has(a)]
@@ -214,7 +262,10 @@ class Accumulated:
                     known = self._shared.setdefault(grad.storage, {})
                     # Versions are of the array's own memory.
                     left = replace(left, values=replace(left.values, version=-1))
-                    known[geometry(grad)] = _Shared(ref(root_array(a)), left)
+                    size = sum(g.size * prod(g._info.inner) for _, g in _leaves(a, grad))
+                    known[geometry(grad)] = _Shared(
+                        ref(root_array(a)), left, size, spent=id(a) in opened.spent
+                    )
         return leaves
 
     def _values(self, a: array) -> _Digest:
@@ -365,6 +416,10 @@ def _leaves(a: array, grad: array) -> list[tuple[array, array]]:
         return [(a, grad)]
     pairs = zip(leaf_arrays(a), leaf_arrays(grad), strict=True)
     return [(x, g) for x, g in pairs if x._info.floating]
+
+
+def _sha256(held: NumpyArray) -> bytes:
+    return hashlib.sha256(np.ascontiguousarray(held).reshape(-1).view(np.uint8).data).digest()
 
 
 def _not_zero(a: array) -> NumpyArray:

@@ -73,11 +73,9 @@ class Part:
 
     def got(self, step: Optimized) -> bool:
         """Whether an optimizer had it as its gradient. What that computed is kept."""
-        if not self.look():
+        if step.size != self._held.size or not self.look():
             return False
         gradient = step.gradient()
-        if gradient.size != self._held.size:
-            return False
         given = gradient.reshape(self._held.shape).astype(self._held.dtype, copy=False)
         if not _same(given, self._held)[self.where].all():
             return False
@@ -172,13 +170,16 @@ class Part:
 class Mixture:
     """What one pass made of an array's gradient, and of those views of it.
 
-    moved: says whether the array has got other values since.
+    moved: says whether the array has got other values since. spent: whether a step that uses it is
+    wrong. One that uses a sum of gradients at several points is not, unless an earlier step has
+    used the gradient that the pass added to.
     """
 
     tape: CapturedTape
     fact: Stale
     parts: list[Part]
     moved: Callable[[], bool] = field(default=lambda: False)
+    spent: bool = True
 
     def used_unseen(self) -> bool:
         """Whether somebody who can read it unseen must have: the array was moved by something."""
@@ -199,6 +200,7 @@ class Mixture:
         if not all(p.joins(q) for p, q in zip(self.parts, new.parts, strict=True)):
             return False
         self.fact, self.moved = replace(self.fact, passes=self.fact.passes + 1), new.moved
+        self.spent = new.spent
         return True
 
 
@@ -238,7 +240,7 @@ class Unread:
         if written and self._read:
             yield from self._used(
                 m for m in self._read
-                if any(p.belongs(written) and p.meets(arrays) for p in m.parts)
+                if m.spent and any(p.belongs(written) and p.meets(arrays) for p in m.parts)
             )  # fmt: skip
 
     def _reading(self, arrays: Sequence[array], host: bool) -> Iterator[Mixture]:
@@ -266,7 +268,9 @@ class Unread:
             if True in [p.got(x) for p in m.parts for x in steps]
         ]  # fmt: skip
         yield from self._told([m for m in got if any(m is x for x in self._mixtures)])
-        yield from self._used(m for m in got if any(p.holds_computed() for p in m.parts))
+        yield from self._used(
+            m for m in got if m.spent and any(p.holds_computed() for p in m.parts)
+        )
 
     def began(self, run: Pass) -> Iterator[Mixture]:
         """A backward pass is about to set its seeds."""
@@ -277,6 +281,10 @@ class Unread:
             for p in m.parts:
                 p.look()
                 p.replaced(grads)
+
+    def cleared(self, a: array) -> None:
+        """A pass has not added to the gradient of an array: its last step does not count."""
+        self._steps.get(a.storage, {}).pop(geometry(a), None)
 
     def ended(self) -> None:
         """The pass has run: what it left is what there is now."""
@@ -295,7 +303,7 @@ class Unread:
         along = self._along()
         yield from self._used(
             m for m in self._read
-            if any(p.holds_computed() or p in along for p in m.parts)
+            if any(p in along or (m.spent and p.holds_computed()) for p in m.parts)
         )  # fmt: skip
         if ends:
             yield from (m.used() for m in {id(m): m for *_, m in self._last}.values())
@@ -313,7 +321,7 @@ class Unread:
                 before = self._steps.get(memory, {}).get(key)
                 if step is not None and before is not None and step.confirms(before):
                     out.add(p)
-                elif step is not None and before is None and p.stands_alone(step):
+                elif m.spent and step is not None and before is None and p.stands_alone(step):
                     last.append((ref(memory), key, m))
                 steps.append((memory, key, step))
         for memory, key, step in steps:

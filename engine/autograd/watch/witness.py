@@ -96,14 +96,16 @@ class Witness:
         if not self._busy:
             for a in arrays:
                 self._chained.looked_at(a)
-            self._accumulated.reading(arrays)
+            self._accumulated.reading(arrays, written)
             if not self._accumulated.unread.empty:
                 self._stale(self._accumulated.unread.reading(arrays, host, written))
 
     @alone
     def optimized(self, steps: Sequence[Optimized]) -> None:
-        if not self._busy and not self._accumulated.unread.empty:
-            self._stale(self._accumulated.unread.optimized(steps))
+        if not self._busy:
+            self._accumulated.optimized(steps)
+            if not self._accumulated.unread.empty:
+                self._stale(self._accumulated.unread.optimized(steps))
 
     def _stale(self, mixtures: Iterable[Mixture]) -> None:
         """Notes mixtures that somebody has read."""

@@ -35,8 +35,8 @@ def test_hostile_names_are_bytes_without_control_characters(name: str, several: 
 def test_words_of_output() -> None:
     files, stdout = outputs_of(["sarif=x.sarif", "junit=a=b.xml"], "text")
     assert files == (Output("sarif", "x.sarif"), Output("junit", "a=b.xml")) and stdout
-    files, stdout = outputs_of(["x=y.txt", "json=r.json"], "markdown")
-    assert files == (Output("markdown", "x=y.txt"), Output("json", "r.json")) and not stdout
+    files, stdout = outputs_of(["x-1=y.txt", "json=r.json"], "markdown")
+    assert files == (Output("markdown", "x-1=y.txt"), Output("json", "r.json")) and not stdout
     assert outputs_of(["./json=x"], "json")[0] == (Output("json", "./json=x"),)
     with pytest.raises(ToolError, match="names no file"):
         outputs_of(["sarif="], "text")

@@ -50,6 +50,16 @@ def test_every_place_says_the_same(given: dict[str, Any], words: str, which: str
     assert markdown.render([made], Setting()).startswith(f"## `springs.py`: {words}\n")
 
 
+def test_reasons_that_are_cut_say_so() -> None:
+    reasons = ["the script calls no handwritten gradient " * 3, "short"]
+    made = [report(error=Failure("script", why)) for why in reasons]
+    out = io.StringIO()
+    print_runs(made, make_console(out, True, width=80))
+    long, short = out.getvalue().splitlines()[1:3]
+    assert len(long) == 80 and long.endswith("…")
+    assert short.endswith("  short")
+
+
 def test_several_runs() -> None:
     made = [report(**given) for given, _, _ in RUNS]
     assert tally(made) == "7 scripts: 2 passed, 2 passed with warnings, 2 failed, 1 not checked"

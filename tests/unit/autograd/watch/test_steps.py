@@ -14,6 +14,7 @@ from engine.autograd.watch.accumulated import merged
 from engine.autograd.watch.steps import step_of
 from engine.optim import SGD, Adam
 from tests.unit.autograd.watch.programs import (
+    F,
     descend,
     facts,
     ones,
@@ -305,6 +306,86 @@ def test_a_doubled_pass_and_a_step() -> None:
     for step in (False, True):
         (found,) = program(step)
         assert (found.kind, found.used) == ("twice", step)
+
+
+@wp.kernel
+def leave(b: F, g: F, h: float, x: F):
+    """A step that starts from other values than those of the array that it writes."""
+    i = wp.tid()
+    x[i] = b[i] - h * g[i]
+
+
+def around(x: Any, rng: np.random.Generator, times: int = 3) -> None:
+    """Sums up gradients at points around the values of an array, and leaves these."""
+    start = x.numpy().copy()
+    for _ in range(times):
+        x.assign(start + 0.1 * rng.normal(size=x.size))
+        backward(x)
+    x.assign(start)
+
+
+def smoothed(step: Act, clear: bool = True) -> Callable[[], None]:
+    """Steps along the mean of gradients at several points."""
+
+    def program() -> None:
+        x = wp.array(START, dtype=float, requires_grad=True)
+        rng = np.random.default_rng(3)
+        for number in range(3):
+            if clear:
+                x.grad.zero_()
+            around(x, rng)
+            step(x, None, number)
+
+    return program
+
+
+def heun() -> None:
+    """Each step is a trial and a correction, along the sum of the gradients of both points."""
+    x = wp.array(START, dtype=float, requires_grad=True)
+    for _ in range(3):
+        b = wp.clone(x)
+        x.grad.zero_()
+        backward(x)
+        wp.launch(leave, N, [b, x.grad, RATE], [x])
+        backward(x)
+        wp.launch(leave, N, [b, x.grad, RATE / 2], [x])
+
+
+def two_points_in_numpy() -> None:
+    """Each step is along the sum of the gradients at a point and at the one that it starts from."""
+    x = wp.array(START, dtype=float, requires_grad=True)
+    for number in range(4):
+        x.grad.zero_()
+        backward(x)
+        x.assign(x.numpy() + np.random.default_rng(number).normal(size=N))
+        backward(x)
+        by_host(x, None, number)
+
+
+@pytest.mark.parametrize(
+    "program", [*map(smoothed, [by_kernel, by_adam, by_sgd, by_host]), heun, two_points_in_numpy]
+)
+def test_sums_that_no_step_has_used_before_are_no_errors(program: Callable[[], None]) -> None:
+    found = merged(stale(facts(program)))
+    assert found and {(f.kind, f.used) for f in found} == {("values", False)}
+
+
+@pytest.mark.parametrize("act", [by_kernel, by_adam, by_sgd])
+def test_sums_over_several_steps_are(act: Act) -> None:
+    assert [f.used for f in merged(stale(facts(smoothed(act, clear=False))))] == [True]
+
+
+def test_a_gradient_that_one_step_has_used_and_the_next_step() -> None:
+    """The pass that adds to it need not be the last one before the step."""
+
+    def program() -> None:
+        x = wp.array(START, dtype=float, requires_grad=True)
+        backward(x)
+        by_kernel(x, None, 0)
+        around(x, np.random.default_rng(3), times=2)
+        by_kernel(x, None, 1)
+
+    assert any(f.used for f in stale(facts(program)))
 
 
 def chosen_before(rng: np.random.Generator, n: int, steps: int, target: Any) -> list[Any]:
