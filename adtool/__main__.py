@@ -20,9 +20,16 @@ def main() -> None:
     # What runs a script starts a process that takes as long to load the tool as this one does.
     if sys.argv[1:2] in _RUNNING and not _ASIDE.intersection(sys.argv):
         starter.start_early()
-    from adtool.cli import main as run
+    from adtool import dependencies
 
     try:
+        try:
+            from adtool.cli import main as run
+        except ModuleNotFoundError as error:
+            if not dependencies.is_missing(error):
+                raise
+            dependencies.tell(error)
+            sys.exit(2)  # of `Exit`: FAILURE
         run()
     finally:
         starter.end_early()

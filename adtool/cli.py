@@ -14,7 +14,7 @@ import typer
 import typer.main
 from typer.core import TyperCommand
 
-from adtool import __version__, configuration, places, streams, usage
+from adtool import __version__, configuration, dependencies, places, streams, usage
 from adtool.commands.plain_values import PlainCommand, PlainGroup
 from adtool.commands.targets import ActionCommand, LookCommand, LookKernelCommand, TargetCommand
 from adtool.exits import Exit, ToolError, because
@@ -140,7 +140,10 @@ def _run(args: list[str] | None) -> int:
         if _written():
             what = "" if error.filename else "standard output cannot be written: "
             _say(f"error: {what}{because(error)}")
-    except Exception:
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and dependencies.is_missing(error):
+            dependencies.tell(error)
+            return int(Exit.FAILURE)
         import traceback
 
         _say(
