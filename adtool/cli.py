@@ -97,7 +97,9 @@ def _globals(
         "doctor",
         "explain",
         "schema",
-    ):  # these help where settings are wrong
+    ):  # these help where settings are wrong, or the engine cannot be loaded
+        if not dependencies.is_there(dependencies.ENGINE):
+            raise ToolError(*dependencies.words(dependencies.ENGINE), "environment")
         here = Path(places.folder())
         ctx.default_map = configuration.settings(here, commands.commands)
         ctx.meta["adtool.project"] = configuration.project(here, commands.commands)
@@ -141,8 +143,8 @@ def _run(args: list[str] | None) -> int:
             what = "" if error.filename else "standard output cannot be written: "
             _say(f"error: {what}{because(error)}")
     except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and dependencies.is_missing(error):
-            dependencies.tell(error)
+        if name := dependencies.missing(error):
+            usage.tell("environment", *dependencies.words(name), _json(given))
             return int(Exit.FAILURE)
         import traceback
 

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import sys
-
-from adtool.saying import say
+from importlib.util import find_spec
 
 BASE = ("numpy", "typer", "rich", "matplotlib", "graphviz", "jinja2", "tomli")
+ENGINE = "numpy"  # what the engine needs
 
 
-def is_missing(error: BaseException) -> bool:
-    """Whether an exception says that one of them is not installed."""
-    return isinstance(error, ModuleNotFoundError) and _root(error) in BASE
+def is_there(name: str) -> bool:
+    """Whether a package is installed; it is not imported."""
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
 
 
-def tell(error: ModuleNotFoundError) -> None:
-    """Says on standard error which one."""
-    name = _root(error)
-    say(
-        f"error: adtool needs the package {name}, which is not installed for {sys.executable}: "
-        f"pip install {name}", file=sys.stderr,
-    )  # fmt: skip
+def missing(error: BaseException) -> str:
+    """Which of them is not installed, as an exception says; else an empty string."""
+    if not isinstance(error, ModuleNotFoundError):
+        return ""
+    name = str(error.name or "").partition(".")[0]
+    return name if name in BASE else ""
 
 
-def _root(error: ModuleNotFoundError) -> str:
-    return str(error.name or "").partition(".")[0]
+def words(name: str) -> tuple[str, str]:
+    """The message and the help for one that is not installed."""
+    return (
+        f"adtool needs the package {name}, which is not installed for {sys.executable}",
+        f"pip install {name}",
+    )

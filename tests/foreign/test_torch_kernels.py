@@ -1,4 +1,4 @@
-"""Calls of operators that `torch_kernel` made are checked as launches, and told of as the kernel."""
+"""Calls of operators that `torch_kernel` made are checked, and told of, as launches."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def checked(run) -> list:
         run()
     (result,) = watched.results()
     assert not result.unchecked
-    return [x for x in result.launches]
+    return list(result.launches)
 
 
 def wrong(launch) -> set:
