@@ -14,6 +14,7 @@ import pytest
 
 from engine.autograd import TapeResult
 from engine.foreign import Watched, watching
+from engine.foreign.watched import ITERATED
 from tests.foreign.jax_corpus import HEAD, PROGRAMS, Program
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
