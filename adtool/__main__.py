@@ -14,15 +14,23 @@ def main() -> None:
     from adtool import interrupts
 
     interrupts.install()  # before anything that takes a while is imported
-    from adtool import starter, streams
+    from adtool import dependencies, starter, streams
 
     streams.occupy()  # else what is opened next would be taken for a stream that is closed
     # What runs a script starts a process that takes as long to load the tool as this one does.
-    if sys.argv[1:2] in _RUNNING and not _ASIDE.intersection(sys.argv):
+    running = sys.argv[1:2] in _RUNNING and not _ASIDE.intersection(sys.argv)
+    if running and dependencies.is_there(dependencies.ENGINE):
         starter.start_early()
-    from adtool.cli import main as run
 
     try:
+        try:
+            from adtool.cli import main as run
+        except ModuleNotFoundError as error:
+            if not (name := dependencies.missing(error)):
+                raise
+            message, help = dependencies.words(name)
+            sys.stderr.write(f"error: {message}: {help}\n")
+            sys.exit(2)  # of `Exit`: FAILURE
         run()
     finally:
         starter.end_early()

@@ -26,14 +26,15 @@ from adtool.report import (
 from adtool.results import launches_of, wholes_of
 from adtool.rules import load_rules
 from adtool.rules.base import remedy
-from adtool.sources import WARP, imports_warp
 from adtool.suppressions import Choice, suppressed
 from adtool.taylor_report import taylor_of
 
 if TYPE_CHECKING:
     from adtool.session import Session
+    from engine.autograd import Unchecked
 
 _REASONS = 3  # named where nothing was checked
+_NAMED = 4  # things that were left out for one reason
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 
 
@@ -125,15 +126,12 @@ def _nothing(
             "record the tapes in the script's own process, for instance without workers",
         )
     if not session.tapes and session.unwatched:
-        return endings.unwatched(session.unwatched)
-    script = session.target.script
-    if not session.tapes and not session.options.alias and script and imports_warp(script):
-        return Failure(
-            "no-tape", "nothing was checked: the script's tapes are not the engine's",
-            f"the script imports Warp: --alias {WARP} lets it use the engine instead",
-        )  # fmt: skip
+        told = any(f.code == "G012" and not f.suppressed for f in findings)
+        return endings.unwatched(session.unwatched, told)
     if not session.tapes and session.left_alone:
         return endings.untouched(session.left_alone, "script")
+    if not session.tapes and session.unimported:
+        return endings.unimported(session.unimported, "script")
     if not session.tapes:
         return endings.uncalled(session.frameworks, "script")
     if not launches and not session.kernels:
@@ -157,8 +155,9 @@ def _nothing(
     reasons = _reasons(launches)
     listed = "; ".join(f"{r} ({counted(n, 'launch')})" for r, n in list(reasons.items())[:_REASONS])
     if not reasons:
-        left_out = dict.fromkeys(u.reason for t in session.tapes for u in t.unchecked)
-        listed = "; ".join(list(left_out)[:_REASONS]) or "adtool kept no call"
+        unchecked = [u for t in session.tapes for u in t.unchecked]
+        reasons = {u.reason: 1 for u in unchecked}
+        listed = _left_out(unchecked)
     rest = len(reasons) - _REASONS
     also = f"; and {more(rest, 'reason')}" if rest > 0 else ""
     if any(p.verdict == "inconclusive" for launch in launches for p in launch.pairs):
@@ -179,6 +178,17 @@ def _nothing(
         )
     kind = "no-gradient" if all(flags) else "skipped"
     return Failure(kind, f"nothing was checked: {listed}{also}", help)
+
+
+def _left_out(unchecked: Sequence[Unchecked]) -> str:
+    """What was not checked for each of the first reasons, and why."""
+    found: dict[str, dict[str, None]] = {}
+    for u in unchecked:
+        found.setdefault(u.reason, {})[u.what] = None
+    each = [
+        f"{_some(list(what), _NAMED)}: {reason}" for reason, what in list(found.items())[:_REASONS]
+    ]
+    return "; ".join(each) or "adtool kept no call"
 
 
 def _reasons(launches: tuple[Launch, ...]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import engine
-from adtool import endings
+from adtool import endings, forks
 from adtool.job import CheckOptions
 from adtool.outcome import Outcome
 from adtool.report import Problem
@@ -175,7 +175,7 @@ def with_functions(
     seen = replace(
         outcome, kernels=tuple(dict.fromkeys((*outcome.kernels, *watched.names))),
         recorded=(*outcome.recorded, *watched.recorded), left_alone=watched.left_alone,
-        unwatched=tuple(watched.unwatched),
+        unwatched=tuple(watched.unwatched), unimported=watched.unimported,
     )  # fmt: skip
     told: tuple[str, ...] = ()
     if watched.left_alone and seen.recorded:
@@ -236,10 +236,10 @@ def launches_of(tapes: Sequence[CapturedTape]) -> tuple[int, ...]:
 
 
 def _processes() -> int:
-    """How many processes the target started by `multiprocessing`, pools included."""
+    """How many processes the target started, by `multiprocessing` (pools included) or by a fork."""
     started = sys.modules.get("multiprocessing")
     if started is None:
-        return 0
+        return forks.counted()
     with contextlib.suppress(Exception):  # each is named for its number
-        return int(started.Process().name.rpartition("-")[2]) - 1
-    return 0
+        return int(started.Process().name.rpartition("-")[2]) - 1 + forks.counted()
+    return forks.counted()

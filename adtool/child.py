@@ -21,6 +21,7 @@ from adtool import (
     codec,
     endings,
     files,
+    forks,
     memory,
     overlay,
     parents,
@@ -218,7 +219,7 @@ def _run(
         noted.capture = capture
         try:
             _use_device(job.options.device)
-            with _modules_kept(modules.names), modules.given(), around:
+            with forks.counting(), _modules_kept(modules.names), modules.given(), around:
                 run_target(job.target)
         except Enough:
             pass

@@ -14,7 +14,7 @@ import typer
 import typer.main
 from typer.core import TyperCommand
 
-from adtool import __version__, configuration, places, streams, usage
+from adtool import __version__, configuration, dependencies, places, streams, usage
 from adtool.commands.plain_values import PlainCommand, PlainGroup
 from adtool.commands.targets import ActionCommand, LookCommand, LookKernelCommand, TargetCommand
 from adtool.exits import Exit, ToolError, because
@@ -97,7 +97,9 @@ def _globals(
         "doctor",
         "explain",
         "schema",
-    ):  # these help where settings are wrong
+    ):  # these help where settings are wrong, or the engine cannot be loaded
+        if not dependencies.is_there(dependencies.ENGINE):
+            raise ToolError(*dependencies.words(dependencies.ENGINE), "environment")
         here = Path(places.folder())
         ctx.default_map = configuration.settings(here, commands.commands)
         ctx.meta["adtool.project"] = configuration.project(here, commands.commands)
@@ -140,7 +142,10 @@ def _run(args: list[str] | None) -> int:
         if _written():
             what = "" if error.filename else "standard output cannot be written: "
             _say(f"error: {what}{because(error)}")
-    except Exception:
+    except Exception as error:
+        if name := dependencies.missing(error):
+            usage.tell("environment", *dependencies.words(name), _json(given))
+            return int(Exit.FAILURE)
         import traceback
 
         _say(

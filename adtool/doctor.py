@@ -24,6 +24,7 @@ from adtool.memory import in_words
 from adtool.report import SCHEMA
 from adtool.sources import WARP_NAME
 from engine.classes import dataclass
+from engine.distributions import version_at
 
 Status = Literal["ok", "missing", "problem"]
 
@@ -34,6 +35,7 @@ from adtool.probe import main
 main(path)
 """
 _LIMIT = 300.0  # seconds for the probe
+VERSION = "adtool-probe-version: "  # begins the line in which the probe says a version
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,27 @@ def examine() -> DoctorReport:
 def _items() -> Iterator[Item]:
     yield Item("python", "ok", f"{platform.python_version()} ({sys.executable})", needed=True)
     yield Item("system", "ok", f"{platform.system()} {platform.machine()}", needed=True)
+    if there := _has_numpy():
+        yield from _engine()
+    else:
+        yield Item("kernels on the CPU", "problem", "not tried, as NumPy is missing",
+                   "first fix the row of numpy", needed=True)  # fmt: skip
+    for name, distribution, help, needed in _PACKAGES:
+        item = _package(name, distribution, help, needed)
+        watched = there and item.status == "ok" and name in _WATCHED
+        yield _framework(item) if watched else replace(item, name=_NAMES.get(name, name))
+
+
+def _has_numpy() -> bool:
+    """Whether the engine can be used at all."""
+    with suppress(ImportError):
+        importlib.import_module("numpy")
+        return True
+    return False
+
+
+def _engine() -> Iterator[Item]:
+    """What the engine sees of the machine."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the cache: it has a piece of its own
         found = engine.environment()
@@ -103,10 +126,6 @@ def _items() -> Iterator[Item]:
     )  # fmt: skip
     yield Item("threads", "ok", f"{found.threads} of {os.cpu_count()} for a launch")
     yield _cuda()
-    for name, distribution, help, needed in _PACKAGES:
-        item = _package(name, distribution, help, needed)
-        watched = item.status == "ok" and name in _WATCHED
-        yield _framework(item) if watched else replace(item, name=_NAMES.get(name, name))
 
 
 def _cache(found: engine.Environment) -> Item:
@@ -139,6 +158,10 @@ def _kernel() -> Item:
 def _framework(item: Item) -> Item:
     """Whether all of a framework that `adtool check` watches can be watched in this version."""
     said, why = _tried(item.name)
+    # The metadata of the package may be of another installation than what programs import.
+    version, _, rest = said.partition("\n")
+    if version.startswith(VERSION):
+        item, said = replace(item, found=version.removeprefix(VERSION)), rest
     if said == "ok":
         return replace(item, found=f"{item.found}, all that adtool watches there was tested")
     if why:
@@ -205,7 +228,5 @@ def _package(name: str, distribution: str, help: str, needed: bool) -> Item:
     names = [distribution] if distribution else [
         d for d in importlib.metadata.packages_distributions().get(name, ()) if d
     ]  # fmt: skip
-    for candidate in names:
-        with suppress(importlib.metadata.PackageNotFoundError):
-            return Item(name, "ok", importlib.metadata.version(candidate), needed=needed)
-    return Item(name, "ok", "unknown version", needed=needed)
+    versions = (version_at(candidate, spec.origin, name) for candidate in names)
+    return Item(name, "ok", next(filter(None, versions), "of unknown version"), needed=needed)

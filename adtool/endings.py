@@ -56,6 +56,15 @@ _ANOTHER_WAY = {
     "JAX": "test these gradients with jax.test_util.check_grads",
     WARP_NAME: f"run the script on the engine, with --alias {WARP}",
 }
+# Frameworks with gradients that adtool does not check, whatever a program does with them.
+UNCHECKED = {
+    "Paddle": "paddle", "Numba": "numba", "TensorFlow": "tensorflow", "CuPy": "cupy",
+    "Taichi": "taichi", "MindSpore": "mindspore",
+}  # fmt: skip
+_CHECKS = (
+    "adtool checks tapes of engine and Warp, and gradients that you write yourself for functions "
+    "of PyTorch and JAX"
+)
 _LOOPS = 4  # of a kernel, that are named
 _FUNCTIONS = 4  # that are named
 _SO_FAR = "; adtool reports the checks up to then"
@@ -82,12 +91,33 @@ def untouched(functions: Sequence[str], what: str) -> Failure:
     )
 
 
-def unwatched(seams: Sequence[Unwatched]) -> Failure:
-    """Nothing was found to check, in a program with a framework that cannot be watched."""
+def unwatched(seams: Sequence[Unwatched], told: bool) -> Failure:
+    """Nothing was found to check, in a program with a framework that cannot be watched.
+
+    told: whether a finding says what cannot be watched, and what to do.
+    """
+    if told:
+        first = seams[0]
+        return Failure(
+            "unwatched",
+            f"nothing was checked: adtool cannot watch {first.framework} {first.version}",
+            "the warning G012 says what it cannot watch, and what to do",
+        )
     return Failure(
         "unwatched",
         f"nothing was checked: {not_watched(seams)}",
         unwatched_help(seams[0].framework),
+    )
+
+
+def unimported(frameworks: Sequence[tuple[str, str]], what: str) -> Failure:
+    """There was no tape, and the import of frameworks failed. frameworks: names, and why."""
+    each = "; ".join(f"the import of {name} failed ({why})" for name, why in frameworks)
+    return Failure(
+        "no-tape",
+        f"nothing was checked: the {what} made no tape, and {each}",
+        f"see that the {what} can import {' and '.join(name for name, _ in frameworks)}: "
+        "`adtool doctor` says what is installed",
     )
 
 
@@ -113,12 +143,20 @@ def uncalled(frameworks: Sequence[str], what: str) -> Failure:
     what: `script` or `test`. frameworks: their names; Warp has tapes, and no such functions.
     """
     named = _with_functions(frameworks)
-    if not named:
+    none = "recorded no tape" if what == "test" else "made no tape"
+    if frameworks and all(name in UNCHECKED for name in frameworks):
+        listed = " and ".join(frameworks)
         return Failure(
             "no-tape",
-            f"nothing was checked: the {what} "
-            + ("recorded no tape" if what == "test" else "made no tape"),
-            "record the launches to check: `with engine.Tape() as tape: ...`",
+            f"nothing was checked: adtool does not check gradients of {listed}, and the {what} "
+            f"{none} of engine or Warp",
+            f"{_CHECKS} (docs/frameworks.md); test those of {listed} against differences",
+        )  # fmt: skip
+    if not named:
+        module = "warp" if WARP_NAME in frameworks else "engine"
+        return Failure(
+            "no-tape", f"nothing was checked: the {what} {none}",
+            f"record the launches to check: `with {module}.Tape() as tape: ...`",
         )  # fmt: skip
     return Failure(
         "no-tape",
@@ -141,9 +179,11 @@ def no_launch(command: str, frameworks: Sequence[str] = ()) -> tuple[str, str]:
     if frameworks:
         named = _with_functions(frameworks)
         return (
-            f"`adtool {command}` is only for tapes of engine or Warp; this script uses {named}",
-            f"`adtool check` checks functions of {named} with handwritten gradients",
-        )
+            f"`adtool {command}` is only for tapes of engine or Warp; this script uses "
+            + (named or " and ".join(frameworks)),
+            f"`adtool check` checks functions of {named} with handwritten gradients"
+            if named else _CHECKS,
+        )  # fmt: skip
     return (
         "no launch was recorded on a tape",
         "move the launches into the block of `with engine.Tape() as tape:`",
@@ -152,7 +192,7 @@ def no_launch(command: str, frameworks: Sequence[str] = ()) -> tuple[str, str]:
 
 def _with_functions(frameworks: Sequence[str]) -> str:
     """Those whose functions may have handwritten gradients, as words."""
-    return " and ".join(name for name in frameworks if name != WARP_NAME)
+    return " and ".join(name for name in frameworks if name not in (WARP_NAME, *UNCHECKED))
 
 
 def beside(functions: Sequence[str]) -> str:

@@ -132,9 +132,11 @@ def report_of(
         raise KeyboardInterrupt
     failure = endings.reported(outcome)
     if failure is None and not outcome.recorded and outcome.unwatched:
-        failure = endings.unwatched(outcome.unwatched)
+        failure = endings.unwatched(outcome.unwatched, told=False)
     elif failure is None and not outcome.recorded and outcome.left_alone:
         failure = endings.untouched(outcome.left_alone, "test")
+    elif failure is None and not outcome.recorded and outcome.unimported:
+        failure = endings.unimported(outcome.unimported, "test")
     elif failure is None and not outcome.recorded:
         failure = endings.uncalled(outcome.frameworks, "test")
     session = Session(

@@ -56,7 +56,8 @@ class Outcome:
     left_alone: functions with a gradient of their own that were called, and are not checked as they
     are of installed packages. passes: what its backward passes gave, where that was asked for.
     unwatched: what of frameworks that it imported could not be watched. frameworks: names of those
-    that it uses in place of the engine, where it made no tape.
+    that it uses in place of the engine, where it made no tape. unimported: names of those whose
+    import failed, and why.
     """
 
     kind: Kind
@@ -82,6 +83,7 @@ class Outcome:
     passes: PassNotes = PassNotes()
     unwatched: tuple[Unwatched, ...] = ()
     frameworks: tuple[str, ...] = ()
+    unimported: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

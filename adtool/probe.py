@@ -27,16 +27,21 @@ def main(path: list[str]) -> None:
 
 
 def framework(name: str, path: list[str]) -> None:
-    """Says what of a framework cannot be watched, a line each, or `ok`. name: its module.
+    """Says the version of a framework, and what of it cannot be watched, a line each, or `ok`.
+
+    name: its module.
 
     path: where programs find it, which may be in another order than that of the tool.
     """
-    from engine.foreign import FRAMEWORKS, examined
+    from adtool.doctor import VERSION
+    from engine.foreign import FRAMEWORKS, examined, version_of
 
     told = next(told for module, _, told in FRAMEWORKS if module == name)
     sys.path[:] = path
     with contextlib.redirect_stdout(sys.stderr):  # of what the framework itself has to say
-        failed = examined(told, importlib.import_module(name))
+        module = importlib.import_module(name)
+        failed = examined(told, module)
+    print(VERSION + version_of(module))
     print("\n".join(f"{s.seam}: {s.why}" for s in failed) or "ok")
 
 

@@ -51,14 +51,14 @@ class Session:
 
     kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot, listing: what
     the job asked for in place of a check. recorded, processes, durations, strayed, script_seconds,
-    settled, pictures, notes, left_alone, passes, unwatched, frameworks: see `Outcome`. faults: what
-    launches did wrong, on a tape or not. traces: JSON of `adtool.traces.Traces`, not read yet,
-    where the job asked for it and the script came to its end. written: of a capture, where the job
-    asked for one. found: what it was reduced to. part: whether it is but one test of a program, so
-    that what is not found may be elsewhere. expected: what a baseline says of it. accuracy: that
-    each pair must reach (`--gate`). derivatives: JSON of a share of those that Jacobians are made
-    of (`Job.columns`). forgiven: kernels of whose faults nobody wants to hear, so that they hide
-    nothing else. as_run: what runs that nothing watched say (`adtool.as_run`).
+    settled, pictures, notes, left_alone, passes, unwatched, frameworks, unimported: see `Outcome`.
+    faults: what launches did wrong, on a tape or not. traces: JSON of `adtool.traces.Traces`, not
+    read yet, where the job asked for it and the script came to its end. written: of a capture,
+    where the job asked for one. found: what it was reduced to. part: whether it is but one test of
+    a program, so that what is not found may be elsewhere. expected: what a baseline says of it.
+    accuracy: that each pair must reach (`--gate`). derivatives: JSON of a share of those that
+    Jacobians are made of (`Job.columns`). forgiven: kernels of whose faults nobody wants to hear,
+    so that they hide nothing else. as_run: what runs that nothing watched say (`adtool.as_run`).
     """
 
     target: Target
@@ -92,6 +92,7 @@ class Session:
     as_run: AsRun | None = None
     unwatched: tuple[Unwatched, ...] = ()
     frameworks: tuple[str, ...] = ()
+    unimported: tuple[tuple[str, str], ...] = ()
 
 
 def run_session(
@@ -186,7 +187,7 @@ class BegunSession:
             done.script_seconds, done.settled, noted, traces, done.written, done.found,
             done.pictures, derivatives=derivatives, notes=done.notes,
             left_alone=done.left_alone, passes=done.passes, unwatched=done.unwatched,
-            frameworks=done.frameworks,
+            frameworks=done.frameworks, unimported=done.unimported,
         )  # fmt: skip
 
 

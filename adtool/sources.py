@@ -21,17 +21,6 @@ def tree_of(file: str) -> ast.Module:
     return _parsed("".join(getlines(file)))
 
 
-def imports_warp(file: str) -> bool:
-    """Whether a file imports Warp, or the engine by its name."""
-    for node in ast.walk(tree_of(file)):
-        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and not node.level:
-            names = [node.module or ""]
-        if any(name.split(".")[0] == WARP for name in names):
-            return True
-    return False
-
-
 @lru_cache(maxsize=16)
 def _parsed(text: str) -> ast.Module:
     try:

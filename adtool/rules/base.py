@@ -238,6 +238,15 @@ def remedy(reason: str) -> str:
             "--trust compiles it too: use it only for captures from people whose programs you "
             "would run"
         )
+    if "torch.compile compiled" in reason:
+        return (
+            "run the script without torch.compile: set TORCH_COMPILE_DISABLE=1, or "
+            "torch._dynamo.config.disable = True"
+        )
+    if "iterates until a tolerance" in reason:
+        return "--rtol sets another tolerance; a smaller one of the iteration allows less by itself"
+    if "random values between" in reason:
+        return "to check it at its own values, run it on one device, and compile nothing ahead"
     if "an object of Warp" in reason:
         return "run the program on the engine with --alias warp: the engine has its own"
     if "snapshot_limit_bytes" not in reason:

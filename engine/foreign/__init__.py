@@ -7,9 +7,10 @@ gradient with differences, as launches of kernels are compared, with the same ve
 
 from engine.foreign.check import Seen, check_operation
 from engine.foreign.operation import Operation, OperationFailed, Value, Variation
+from engine.foreign.seams import version_of
 from engine.foreign.watched import FRAMEWORKS, Watched, examined, watching
 
 __all__ = [
     "FRAMEWORKS", "Operation", "OperationFailed", "Seen", "Value", "Variation", "Watched",
-    "check_operation", "examined", "watching",
+    "check_operation", "examined", "version_of", "watching",
 ]  # fmt: skip

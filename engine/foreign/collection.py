@@ -128,13 +128,19 @@ class Collection:
         with _lock:
             self.operations.append((number, operation))
 
-    def leave_out(self, name: str, reason: str, site: Span | None = None, number: int = -1) -> None:
-        """Says, once for each name and reason, that something is not checked."""
+    def leave_out(
+        self, name: str, reason: str, site: Span | None = None, number: int = -1, part: str = "{}"
+    ) -> None:
+        """Says, once for each name and reason, that something is not checked.
+
+        part: what of the function, as "{} at its own values"; all of it if left out.
+        """
         with _lock:
             self.names[name] = None
             if (name, reason) not in self._said:
                 self._said.add((name, reason))
-                self.unchecked.append(Unchecked(number, f"function `{name}`", reason, site))
+                what = part.format(f"function `{name}`")
+                self.unchecked.append(Unchecked(number, what, reason, site))
 
     def leaves_alone(self, name: str, package: str) -> bool:
         """Whether a function is not looked at, as it belongs to an installed package.

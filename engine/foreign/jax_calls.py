@@ -23,6 +23,10 @@ from engine.foreign.seams import Part
 
 COMPLEX = "derivatives by complex numbers, and of them, are not checked"
 UNSEEN = "it was traced, but its values could not be seen"
+MADE_UP = (
+    UNSEEN + " (several devices, or compiled ahead of time): it was checked at random values "
+    "between 0.1 and 0.9"
+)
 MOST = 3  # values of one call in a traced program that are looked at
 
 
@@ -96,10 +100,7 @@ class Watcher:
             return False
         if not self._add(number, call, made_up(call), []):
             return False
-        self.collection.note(
-            f"`{name}` was traced, but adtool could not see its values (several devices, or "
-            "compiled ahead of time): it was checked at random values between 0.1 and 0.9"
-        )
+        self.collection.leave_out(name, MADE_UP, call.place, part="{} at the values of the program")
         return True
 
     def _next(self) -> int:

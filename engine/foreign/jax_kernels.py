@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from engine.autograd.function.private_tape import PrivateTape
 from engine.autograd.results import LaunchResult
-from engine.autograd.tape.check import check_tape
 from engine.autograd.tape.options import Options
 from engine.classes import dataclass
-from engine.diagnostics import EngineError, Span
-from engine.diagnostics.span import UNKNOWN
-from engine.foreign.jax_functions import code_of, definition
+from engine.diagnostics import Span
 from engine.foreign.jax_notes import Call
+from engine.foreign.launched import checked_launch, kernel_place
 from engine.foreign.operation import Array, Cotangents, Gradients, Operation, OperationFailed
 from engine.lang.types import ArrayType
 from engine.runtime.array import array
 from engine.runtime.creation import zeros
 from engine.runtime.device import HOST
-from engine.runtime.launch import launch
 
 
 @dataclass(frozen=True)
@@ -44,8 +39,7 @@ class KernelCall(Operation):
     def __init__(self, call: Call, launched: Launched, values: Sequence[Any]) -> None:
         self.launched = launched
         self.name = launched.kernel.key
-        code = code_of(launched.kernel.func)
-        self.span: Span = UNKNOWN if code is None else definition(code)
+        self.span: Span = kernel_place(launched.kernel)
         self.site = call.place
         self.inputs, self.outputs = (), ()
         given = iter(values)
@@ -62,19 +56,8 @@ class KernelCall(Operation):
 
     def own_check(self, options: Options) -> LaunchResult | None:
         """The check of a launch at these arguments."""
-        kernel = self.launched.kernel
-        empty = LaunchResult(0, self.name, self.launched.dim, (), self.span, self.site)
-        try:
-            with PrivateTape() as tape:
-                launch(kernel, self.launched.dim, inputs=self._arguments(), device=HOST)
-            (found,) = check_tape(
-                tape, end_to_end=False, seed=options.seed, max_inputs=options.max_inputs,
-                max_outputs=options.max_outputs, order=options.order, eps=options.tolerance.eps,
-                atol=options.tolerance.atol, rtol=options.tolerance.rtol,
-            ).launches  # fmt: skip
-        except (EngineError, ValueError) as error:
-            return replace(empty, skipped=f"it could not be launched by itself: {error}")
-        return replace(found, site=self.site)
+        made = self.launched
+        return checked_launch(made.kernel, made.dim, self._arguments(), self.site, options)
 
     def _arguments(self) -> list[Any]:
         """The arguments of the launch, in the kernel's order."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from engine.autograd.facts import Change
+from engine.autograd.results import LaunchResult
+from engine.autograd.tape.options import Options
 from engine.cached import cached_property
 from engine.classes import dataclass
 from engine.diagnostics import EngineError, Span
@@ -52,7 +54,8 @@ class Called:
     call: takes the same arguments. span: of what was written by hand; names: of the arguments;
     results: names the results, given how many there are. once: whether the gradient says that it
     cannot be differentiated. codes: functions that the user wrote for it. tangent: the name and the
-    place of what gives its tangents, where the user wrote that.
+    place of what gives its tangents, where the user wrote that. formula: the engine's own
+    derivative, of an operator that `torch_kernel` made.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Called:
     once: bool = False
     codes: Sequence[Any] = ()
     tangent: tuple[str, Span] | None = None
+    formula: Any = None
 
 
 @dataclass
@@ -131,6 +135,16 @@ class TorchCall(Operation):
     @property
     def tangent(self) -> tuple[str, Span] | None:  # type: ignore[override]
         return None if self.by_itself else self.called.tangent
+
+    def own_check(self, options: Options) -> LaunchResult | None:
+        """That of a launch, where the engine made the operator of a kernel."""
+        if self.called.formula is None:
+            return None
+        from engine.foreign.torch_kernels import checked_call  # late: few programs have one
+
+        if self.twice:
+            options = replace(options, order=max(options.order, 2))
+        return checked_call(self.called.formula, self.args, self.wanted, self.site, options)
 
     @property
     def changes(self) -> Sequence[Change]:  # type: ignore[override]

@@ -10,10 +10,11 @@ import inspect
 import sys
 import weakref
 from collections.abc import Mapping, Sequence
-from types import FunctionType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from engine.autograd.facts import Change
+from engine.diagnostics import Span
 from engine.foreign import torch_seams
 from engine.foreign.collection import Collection
 from engine.foreign.places import (
@@ -28,6 +29,7 @@ from engine.foreign.places import (
 from engine.foreign.seams import Part
 from engine.foreign.torch_apply import GENERATED, Apply, is_inner
 from engine.foreign.torch_call import Backward, Called, TorchCall
+from engine.foreign.torch_library import called_operator, formula_of, of_kernel
 from engine.foreign.torch_live import Live, size_of
 from engine.foreign.torch_running import RandomState, quiet
 from engine.foreign.torch_steps import Steps
@@ -35,10 +37,7 @@ from engine.foreign.torch_tensors import copied
 from engine.locks import Lock
 
 PASSES = 2  # backward passes of the program that are compared, for each call
-COMPILED = (
-    "the script ran code of torch.compile: functions with a custom gradient inside it were not "
-    "checked; run without torch.compile to check them"
-)
+_COMPILED = "it ran inside code that torch.compile compiled, where its values cannot be seen"
 _TRANSFORMED = "it ran inside of torch.func (vmap, grad, ...), where its values cannot be seen"
 _COMPLEX = "it has complex numbers, which adtool does not check"
 _TAKEN = (
@@ -58,6 +57,9 @@ class Watcher:
         self.collection = collection
         self._root = ""
         self._steps = Steps()
+        self._compiled: dict[str, Span | None] = {}  # operators that torch.compile has traced
+        self._seen: set[str] = set()
+        self._named = False  # whether functions in compiled code have names
 
     def parts(self, module: ModuleType) -> Mapping[str, Part]:
         """What is to be watched. See `engine.foreign.seams`."""
@@ -82,6 +84,10 @@ class Watcher:
                 _watchers.remove(self)
                 if not _watchers:
                     _apply.end()
+        # Some backends call operators as without torch.compile: these were seen after all.
+        for name, site in self._compiled.items():
+            if name not in self._seen:
+                self.collection.leave_out(name, _COMPILED, site)
 
     def begin(self, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Begun | None:
         """Looks at a call before it is done; None where it is not to be kept."""
@@ -90,8 +96,8 @@ class Watcher:
         if not torch.is_grad_enabled():
             return None
         if (cls.__module__ or "").partition(".")[0] == "torch":
-            if cls.__name__ in ("CompiledFunction", "ApplyTemplate"):
-                self.collection.note(COMPILED)
+            if cls.__name__ == "ApplyTemplate":
+                self._traced()
             if not cls.__name__.startswith(GENERATED):
                 return None
         tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, torch.Tensor)]
@@ -108,8 +114,9 @@ class Watcher:
         if torch._C._are_functorch_transforms_active():
             return self._left(called.name, _TRANSFORMED)
         if any(type(t).__module__.startswith("torch._subclasses") for t in tensors):
-            self.collection.note(COMPILED)
+            self._compiled.setdefault(called.name, caller(self._root, depth=3))
             return None
+        self._seen.add(called.name)
         if any(t.is_complex() for t in tensors):
             return self._left(called.name, _COMPLEX)
         plain = (torch.Tensor, torch.nn.Parameter)
@@ -139,6 +146,20 @@ class Watcher:
             if isinstance(a, torch.Tensor) and a.requires_grad
         ]  # fmt: skip
         return _Begun(self.collection, number, call, versions)
+
+    def _traced(self) -> None:
+        """Tells of a function in code that is compiled: PyTorch calls something in its place."""
+        cls = _compiled_now()
+        called = None if cls is None else _called(cls, ())
+        if called is None and self._named:
+            return  # it runs, after it was compiled
+        self._named = called is not None
+        if called is None:
+            self.collection.leave_out(
+                "torch.autograd.Function", _COMPILED, caller(self._root, depth=4)
+            )
+        elif not self.collection.leaves_alone(called.name, _package(cls, called)):
+            self.collection.leave_out(called.name, _COMPILED, caller(self._root, depth=4))
 
     def _left(self, name: str, reason: str) -> _Begun | None:
         self.collection.leave_out(name, reason, caller(self._root, depth=4))
@@ -244,6 +265,17 @@ class _Begun:
         node.register_hook(passed)
 
 
+def _compiled_now() -> Any:
+    """The function that torch.compile compiles at present, where one of its frames has it."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        found = getattr(frame.f_locals.get("self"), "fn_cls", None)
+        if isinstance(found, type):
+            return found
+        frame = frame.f_back
+    return None
+
+
 def _gradient(ref: Any) -> Any:
     """A copy of the gradient that a leaf has, if it is alive and has one."""
     t = ref()
@@ -273,7 +305,7 @@ def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             found = watcher.begin(cls, args, kwargs)
         except Exception as error:  # the program is to run as it would without us
-            watcher.collection.note(_unseen(cls, error))
+            watcher.collection.leave_out(*_unseen(cls, error), caller(watcher._root, depth=2))
             continue
         if found is not None:
             begun.append(found)
@@ -282,7 +314,7 @@ def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             x.done(out)
         except Exception as error:
-            x.collection.note(_unseen(cls, error))
+            x.collection.leave_out(*_unseen(cls, error), x.call.site)
     return out
 
 
@@ -300,8 +332,9 @@ def missed(cls: Any) -> None:
 _apply = Apply(applied, missed)
 
 
-def _unseen(cls: Any, error: Exception) -> str:
-    return f"a call of `{cls.__qualname__}` could not be looked at: {type(error).__name__}: {error}"
+def _unseen(cls: Any, error: Exception) -> tuple[str, str]:
+    name = cls.__qualname__.rpartition("<locals>.")[2]
+    return name, f"a call could not be looked at: {type(error).__name__}: {error}"
 
 
 def _packs() -> bool:
@@ -368,10 +401,11 @@ def _plain(part: Any) -> FunctionType | None:
 
 def _called(cls: Any, args: Sequence[Any]) -> Called | None:
     if cls.__name__.startswith(GENERATED):
-        from engine.foreign.torch_library import called_operator
-
         return called_operator(cls, args)
     backward = cls.vjp if _overrides(cls, "vjp") else cls.backward
+    if (formula := formula_of(backward)) is not None:  # in forward mode
+        names = parameters(cls.forward, len(args))
+        return of_kernel(formula, cls.apply, names, lambda n: results(cls.forward, n, names))
     own = _overrides(cls, "vjp") or _overrides(cls, "backward")
     # Of the older of two styles, the first parameter is the context.
     skip = 0 if _overrides(cls, "setup_context") else 1

@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.foreign.places import definition
 from engine.foreign.torch_call import Called
+from engine.itself import is_of_engine
 
 
 def called_operator(cls: Any, args: Sequence[Any]) -> Called | None:
@@ -49,10 +50,39 @@ def called_operator(cls: Any, args: Sequence[Any]) -> Called | None:
         plain = ["out"] if n == 1 else [f"out{k}" for k in range(n)]
         return given if len(given) == n and all(given) else plain
 
+    if (formula := formula_of(backward)) is not None:
+        return of_kernel(formula, call, names, results)
     codes = (backward, getattr(info, "_setup_context_fn", None))
     return Called(
         name, "custom op", gradient, definition(backward), call, names, results, codes=codes
     )
+
+
+def formula_of(backward: Any) -> Any:
+    """The engine's own derivative of an operator; None for one that a user wrote."""
+    if not is_of_engine(type(getattr(backward, "__self__", None))):
+        return None
+    from engine.foreign import torch_kernels  # late: few programs have one
+
+    return torch_kernels.formula_of(backward)
+
+
+def of_kernel(
+    formula: Any, call: Callable[..., Any], names: Sequence[str],
+    results: Callable[[int], list[str]],
+) -> Called | None:  # fmt: skip
+    """A call of an operator that `torch_kernel` made, which is told of as the kernel.
+
+    None for those that the engine made of it, its adjoint and its tangents.
+    """
+    from engine.foreign.launched import kernel_place
+    from engine.foreign.torch_kernels import is_derived
+
+    if is_derived(formula):
+        return None
+    kernel = formula.of.program.plan.kernel
+    name, place = kernel.key, kernel_place(kernel)
+    return Called(name, "torch_kernel", "adjoint", place, call, names, results, formula=formula)
 
 
 def _names(names: Sequence[str], count: int, form: Any) -> list[str]:

@@ -7,13 +7,10 @@ that framework is installed, and removed at the end.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, Protocol
 
 from engine import config
 from engine.autograd.comparison.tolerance import Tolerance
@@ -25,9 +22,12 @@ from engine.classes import dataclass
 from engine.foreign.check import Seen, check_operation
 from engine.foreign.collection import Budget, Collection
 from engine.foreign.glance import Glance
+from engine.foreign.installation import Finder, Installation, Watcher
 from engine.foreign.operation import Operation
-from engine.foreign.seams import Part, begun, ended, unusable
-from engine.itself import ENGINE, load
+from engine.foreign.seams import begun, unusable
+from engine.itself import load
+
+ITERATED = "it iterates until a tolerance, and so its derivative has an error"
 
 # The module that a program imports, the file here that watches it, and the framework's name.
 FRAMEWORKS = (
@@ -37,25 +37,23 @@ FRAMEWORKS = (
 )
 
 
-class Watcher(Protocol):
-    """What a framework's file has: a class `Watcher`, made with the framework's collection."""
-
-    def __init__(self, collection: Collection) -> None: ...
-
-    def parts(self, module: ModuleType) -> Mapping[str, Part]:
-        """What begins to look, at each seam. module: the framework, imported."""
-
-    def remove(self) -> None:
-        """Ends it."""
-
-
 @dataclass
 class Watched:
     """What was found of each framework. Results are numbered as the program's next tapes."""
 
     collections: list[Collection] = field(default_factory=list)
-    unwatched: list[Unwatched] = field(default_factory=list)
-    _installed: list[_Installed] = field(default_factory=list)
+    installations: dict[str, Installation] = field(default_factory=dict)
+
+    @property
+    def unwatched(self) -> list[Unwatched]:
+        """What of frameworks that were imported could not be watched."""
+        return [u for x in self.installations.values() for u in x.failed]
+
+    @property
+    def unimported(self) -> tuple[tuple[str, str], ...]:
+        """Frameworks whose import failed, and why."""
+        every = self.installations.values()
+        return tuple((x.framework, x.unimported) for x in every if x.unimported)
 
     @property
     def found(self) -> list[Collection]:
@@ -135,10 +133,10 @@ def _checked(
                 continue
             done.append(_one(op, options, k, seen))
             if op.iterated and options.tolerance.auto:
-                c.note(
-                    f"`{op.name}` iterates until a tolerance: its gradient is compared up to a "
-                    f"relative error of {op.iterated:.0e}; set another with --rtol"
-                )
+                c.leave_out(
+                    op.name, ITERATED, op.site,
+                    part=f"the gradient of {{}} below a relative error of {op.iterated:.0e}",
+                )  # fmt: skip
             if k in c.quick:
                 glance.learn(op, done[-1])
         if progress is not None and chosen:
@@ -174,17 +172,16 @@ def watching(
     """
     watched = Watched()
     budget = Budget(config.snapshot_limit_bytes if limit is None else limit)
-    waiting: dict[str, Callable[[ModuleType], None]] = {}
     for module, file, framework in FRAMEWORKS:
         collection = Collection(framework, budget)
         collection.wants = wants or collection.wants
         collection.chosen = chosen or collection.chosen
         watched.collections.append(collection)
-        waiting[module] = _installer(file, collection, watched)
-    finder = _Finder(waiting)
+        watched.installations[module] = Installation(file, collection)
+    finder = Finder(dict(watched.installations))
     sys.meta_path.insert(0, finder)
     try:
-        for name in list(waiting):
+        for name in watched.installations:
             if (loaded := sys.modules.get(name)) is not None:
                 finder.loaded(name, loaded)
         yield watched
@@ -192,35 +189,8 @@ def watching(
         finder.waiting.clear()
         if finder in sys.meta_path:
             sys.meta_path.remove(finder)
-        for x in watched._installed:
-            watched.unwatched += ended(x.framework, x.module, x.parts)
-            x.watcher.remove()
-        watched._installed.clear()
-
-
-@dataclass(frozen=True)
-class _Installed:
-    """A watcher that looks on."""
-
-    framework: str
-    module: ModuleType
-    watcher: Watcher
-    parts: Mapping[str, Part]
-
-
-def _installer(file: str, collection: Collection, watched: Watched) -> Callable[[ModuleType], None]:
-    def install(module: ModuleType) -> None:
-        framework = collection.framework
-        try:
-            watcher: Watcher = load(f"engine.foreign.{file}").Watcher(collection)
-            parts = watcher.parts(module)
-        except Exception as error:  # the program is to run as it would without us
-            watched.unwatched.append(unusable(framework, module, error))
-            return
-        watched._installed.append(_Installed(framework, module, watcher, parts))
-        watched.unwatched += begun(framework, module, parts)
-
-    return install
+        for x in watched.installations.values():
+            x.end()
 
 
 def examined(framework: str, module: ModuleType) -> list[Unwatched]:
@@ -236,41 +206,3 @@ def examined(framework: str, module: ModuleType) -> list[Unwatched]:
         return [*begun(framework, module, parts, everything=True)]
     finally:
         watcher.remove()
-
-
-class _Finder:
-    """Finds nothing by itself: it tells where a module of `waiting` has been imported."""
-
-    def __init__(self, waiting: dict[str, Callable[[ModuleType], None]]) -> None:
-        self.waiting = waiting
-        self._busy = False
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name not in self.waiting or self._busy:
-            return None
-        self._busy = True
-        try:
-            spec = find_spec(name)
-        finally:
-            self._busy = False
-        run = getattr(getattr(spec, "loader", None), "exec_module", None)
-        if spec is None or run is None:
-            return spec
-        loader: Any = spec.loader
-
-        def exec_module(module: ModuleType) -> None:
-            vars(loader).pop("exec_module", None)
-            run(module)
-            self.loaded(name, module)
-
-        try:
-            loader.exec_module = exec_module
-        except AttributeError:  # a loader that is not to be changed
-            return spec
-        return spec
-
-    def loaded(self, name: str, module: ModuleType) -> None:
-        """Says that a module is there."""
-        install = self.waiting.pop(name, None)
-        if install is not None and module is not ENGINE:
-            install(module)

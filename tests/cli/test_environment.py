@@ -39,6 +39,61 @@ def shell(adtool: Any, redirection: str, *args: str) -> subprocess.CompletedProc
     )
 
 
+# Runs the tool as if packages were not installed: the first argument names them.
+_WITHOUT = """
+import sys
+gone = sys.argv.pop(1).split(",")
+
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in gone:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Finder)
+sys.path[0] = {!r}
+from adtool.__main__ import main; main()
+"""
+
+
+def without(adtool: Any, *args: str) -> subprocess.CompletedProcess[str]:
+    """Runs the tool without packages, which the first argument names."""
+    command = [sys.executable, "-c", _WITHOUT.format(adtool.root), *args]
+    return subprocess.run(
+        command, cwd=adtool.folder, env=adtool.env, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.mark.parametrize(
+    ("gone", "args"),
+    [("typer", ["doctor"]), ("typer", ["check", "script.py"]), ("typer", []),
+     ("numpy", ["check", "script.py"]), ("numpy", ["--no-color", "graph", "script.py"]),
+     ("rich", ["doctor"])],
+)  # fmt: skip
+def test_a_base_dependency_that_is_missing(gone: str, args: list[str], adtool: Any) -> None:
+    adtool.script(GOOD)
+    done = without(adtool, gone, *args)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert f"adtool needs the package {gone}, which is not installed" in done.stderr
+    assert f"pip install {gone}" in done.stderr and "bug" not in done.stderr
+
+
+def test_a_base_dependency_that_is_missing_as_json(adtool: Any) -> None:
+    done = without(adtool, "numpy", "check", "--format", "json", "script.py")
+    error = json.loads(done.stdout)["error"]
+    assert error["kind"] == "environment" and "package numpy" in error["message"]
+
+
+@pytest.mark.parametrize("gone", ["numpy", "torch,jax,warp", "matplotlib"])
+def test_doctor_says_which_packages_are_missing(gone: str, adtool: Any) -> None:
+    done = without(adtool, gone, "doctor", "--format", "json")
+    items = {i["name"]: i for i in json.loads(done.stdout)["items"]}
+    assert all(items[name]["status"] == "missing" for name in gone.split(","))
+    assert items["typer"]["status"] == "ok" and done.stderr == ""
+    assert done.returncode == (2 if gone == "numpy" else 0)
+    assert items["kernels on the CPU"]["status"] == ("problem" if gone == "numpy" else "ok")
+
+
 @pytest.mark.parametrize("redirection", ["2>&-", "<&- 2>&-"])
 def test_a_closed_standard_error_is_no_fault(adtool: Any, redirection: str) -> None:
     adtool.script(GOOD)

@@ -107,6 +107,38 @@ def test_torch_without_a_function_of_its_own_is_nothing_to_check(adtool: Any) ->
     assert report["exit_code"] == 2 and report["error"]["kind"] == "no-tape"
 
 
+COMPILED = CUBE.replace(
+    "cube = Cube.apply",
+    """
+@torch.compile(backend="aot_eager")
+def cube(x):
+    return Cube.apply(x)
+""",
+)
+
+
+def test_compiled_code_is_a_finding_and_the_error_says_so(adtool: Any) -> None:
+    adtool.script(COMPILED.format(factor=2))
+    report = adtool.report("script.py")
+    (finding,) = report["findings"]
+    assert (finding["code"], finding["severity"]) == ("G012", "note")
+    assert "function `Cube` was not checked" in finding["message"]
+    assert "TORCH_COMPILE_DISABLE=1" in finding["help"] and finding["line"] > 0
+    assert report["exit_code"] == 2 and report["notes"] == []
+    assert "function `Cube`: it ran inside code that torch.compile" in report["error"]["message"]
+    assert "TORCH_COMPILE_DISABLE=1" in report["error"]["help"]
+    adtool.env["TORCH_COMPILE_DISABLE"] = "1"  # what it says to do
+    assert [f["code"] for f in adtool.report("script.py")["findings"]] == ["G001"]
+
+
+def test_compiled_code_counts_beside_what_is_checked(adtool: Any) -> None:
+    adtool.script(COMPILED.format(factor=3) + TAPE)
+    done = adtool("check", "script.py")
+    assert done.returncode == 0 and "1 note" in done.stdout.splitlines()[-1]
+    assert adtool("check", "--gate", "note", "script.py").returncode == 1
+    assert "warning:" not in done.stdout + done.stderr
+
+
 TWICE = """
 import torch
 import engine as wp

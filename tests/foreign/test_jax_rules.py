@@ -14,6 +14,7 @@ import pytest
 
 from engine.autograd import TapeResult
 from engine.foreign import Watched, watching
+from engine.foreign.watched import ITERATED
 from tests.foreign.jax_corpus import HEAD, PROGRAMS, Program
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
@@ -43,7 +44,7 @@ def verdicts(result: TapeResult) -> set[str]:
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_right(program: Program, tmp_path: Path) -> None:
     result = checked(tmp_path, program.text)
-    assert result.launches and not result.unchecked
+    assert result.launches and {u.reason for u in result.unchecked} <= {ITERATED}
     assert verdicts(result) <= {"pass", *program.kinks}
     assert verdicts(result)
 

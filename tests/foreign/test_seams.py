@@ -30,7 +30,8 @@ def test_the_installed_version_can_be_watched(told: str) -> None:
     module = framework(told)
     with watching() as watched:
         assert watched.unwatched == []
-        keys = {key for x in watched._installed if x.framework == told for key in x.parts}
+        found = watched.installations.values()
+        keys = {key for x in found if x.framework == told for key in x.parts}
         assert keys == {s.key for s in SEAMS if s.framework == told}
     assert watched.unwatched == [] and not watched.found
     assert examined(told, module) == []

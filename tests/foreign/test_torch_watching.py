@@ -70,15 +70,41 @@ def test_inside_of_a_module() -> None:
     assert verdicts(lambda: passed(Module()(torch.randn(4)))) == {("y", "out"): "pass"}
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_inside_of_compiled_code_is_told() -> None:
-    @torch.compile(backend="eager")
-    def f(x):
-        return Cube.apply(x).sum()
+@torch.library.custom_op("adtool_test::cubed", mutates_args=())
+def cubed(x: torch.Tensor) -> torch.Tensor:
+    return x**3
 
+
+cubed.register_fake(torch.empty_like)
+cubed.register_autograd(
+    lambda ctx, g: 3 * g * ctx.saved_tensors[0] ** 2,
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize(
+    ("call", "left"),
+    [(lambda x: Cube.apply(x), "function `Cube`"), (lambda x: x**3, None),
+     (lambda x: cubed(x), "function `adtool_test::cubed`")],
+    ids=["function", "none", "operator"],
+)  # fmt: skip
+def test_inside_of_compiled_code_is_told(call, left, backend) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: call(x).sum(), backend=backend)
     with watching() as watched:
-        f(_some(4)).backward()
-    assert any("torch.compile" in n for n in watched.notes) or watched.found
+        compiled(_some(4)).backward()
+        compiled(_some(4)).backward()
+    results = list(watched.results())
+    told = [u for r in results for u in r.unchecked]
+    checked = [x.kernel for r in results for x in r.launches]
+    if left is not None and checked:  # this backend calls the operator as without it
+        assert backend == "eager" and set(checked) == {"adtool_test::cubed"} and not told
+    else:
+        assert [u.what for u in told] == ([] if left is None else [left])
+        assert all("torch.compile compiled" in u.reason for u in told) and not checked
+        assert all(u.site.file == __file__ for u in told)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -33,7 +33,7 @@ from adtool.page.snippets import snippet
 from adtool.page.sources import reports_in
 from adtool.report import Finding
 from adtool.repository import Changes
-from adtool.sources import imports_warp, tree_of
+from adtool.sources import tree_of
 from adtool.suppressions import Comment, comments_of
 from adtool.target import TargetError, run_target
 from engine import reading
@@ -147,7 +147,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "lines of a module": lambda p: reading.getlines(str(p), {"__name__": "m"}),
     "text": lambda p: reading.read(p),
     "overlay": lambda p: overlay.lines(str(p)),
-    "tree": lambda p: (tree_of(str(p)), imports_warp(str(p))),
+    "tree": lambda p: tree_of(str(p)),
     "fingerprint": lambda p: list(fingerprints.marked([finding(p)])),
     "snippet of the page": lambda p: snippet(finding(p), True),
     "suppressions": lambda p: list(comments_of(str(p))),

@@ -15,8 +15,8 @@ import adtool
 FILES = sorted(Path(str(adtool.__file__)).parent.rglob("*.py"))
 DOORS = (
     "engine", "engine.alias", "engine.archive", "engine.autograd", "engine.characters",
-    "engine.classes", "engine.diagnostics", "engine.draws", "engine.foreign", "engine.private",
-    "engine.reading",
+    "engine.classes", "engine.diagnostics", "engine.distributions", "engine.draws",
+    "engine.foreign", "engine.private", "engine.reading",
 )  # fmt: skip
 
 
