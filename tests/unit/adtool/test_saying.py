@@ -21,6 +21,7 @@ _WRITE = {
     "commands/selftest.py": "the tool's own kernels",
     "commands/explain.py": "the tool's own pages",
     "commands/schema.py": "the tool's own schemas",
+    "__main__.py": "a base package that is missing, before what prints is loaded",
     "child.py": "the traceback of a fork, cleaned",
     "probe.py": "one word",
     "saying.py": "each line is cleaned",
