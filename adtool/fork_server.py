@@ -75,7 +75,10 @@ class _Server:
             os.close(self._handles.pop(pid))
 
     def _serve(self) -> str | None:
-        request, received, _, _ = socket.recv_fds(self._control, 1 << 16, 4)
+        try:
+            request, received, _, _ = socket.recv_fds(self._control, 1 << 16, 4)
+        except ConnectionError:
+            self._end()
         if not request:
             self._end()
         numbers, _, folder = request.partition(b" ")
@@ -96,6 +99,11 @@ class _Server:
             self._pipes[pid] = pipe
             with contextlib.suppress(OSError, AttributeError):  # an old system, or another
                 self._handles[pid] = os.pidfd_open(pid)
+            # Meanwhile: further runs find loaded what the first one has to load for its kernels.
+            import engine.builtins
+            import engine.public
+            import engine.ready  # noqa: F401
+
             return None
         parents.die_with_parent()
         parents.require(server)
