@@ -97,13 +97,14 @@ def _nothing(
 ) -> Failure | None:
     if any(p.decided for launch in launches for p in launch.pairs):
         return None
-    if session.tapes and any(f.code in FAULTS and at_gate(f.severity, gate) for f in findings):
+    found = {f.code for f in findings if at_gate(f.severity, gate)}
+    if session.tapes and found & {*FAULTS, "G004"}:
         return None  # what the launches did was seen, and that it is wrong
     spoilt = any(
         c.wrong for t in session.tapes for x in t.launches if x.by_hand is not None
         for c in x.by_hand.changes
     )  # fmt: skip
-    if spoilt and any(f.code == "G003" and at_gate(f.severity, gate) for f in findings):
+    if spoilt and "G003" in found:
         return None  # the same of functions of other frameworks
     if any(
         t.whole is not None and t.whole.verdict in ("pass", "fail", "nan") for t in session.tapes
@@ -135,8 +136,6 @@ def _nothing(
     if not session.tapes:
         return endings.uncalled(session.frameworks, "script")
     if not launches and not session.kernels:
-        if any(f.code == "G004" and at_gate(f.severity, gate) for f in findings):
-            return None  # that what ran was not recorded has been told
         return Failure(
             "no-launch", "nothing was checked: no kernel was launched inside a tape",
             "move the launches into the block of `with engine.Tape() as tape:`",

@@ -243,7 +243,7 @@ _OWN = {  # the tool's and the engine's own files, the cache, the system's, the 
     "adtool/executors/base.py", "adtool/executors/processes.py", "adtool/executors/ray.py",
     "adtool/executors/worker.py", "adtool/streams.py", "adtool/writing.py",
     "adtool/commands/step.py", "adtool/commands/reduce.py", "adtool/interrupts.py",
-    "adtool/surroundings.py",
+    "adtool/remarks.py", "adtool/surroundings.py",
     "engine/codegen/headers.py", "engine/compile/cache.py", "engine/compile/sources.py",
     "engine/compile/cpu/build.py", "engine/compile/cpu/compiler.py", "engine/compile/cpu/pool.py",
     "engine/compile/cpu/precompiled.py", "engine/compile/cpu/shared.py",
