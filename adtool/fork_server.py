@@ -100,7 +100,6 @@ class _Server:
             with contextlib.suppress(OSError, AttributeError):  # an old system, or another
                 self._handles[pid] = os.pidfd_open(pid)
             # Meanwhile: further runs find loaded what the first one has to load for its kernels.
-            import engine.builtins
             import engine.public
             import engine.ready  # noqa: F401
 

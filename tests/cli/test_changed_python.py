@@ -138,10 +138,15 @@ def test_changed_before_the_kernels(adtool: Tool, change: str) -> None:
 def test_other_kinds_of_files_in_the_folder_of_the_run(adtool: Tool, kind: str, name: str) -> None:
     """What the child leaves is not waited for, nor read without an end."""
     adtool.script(
-        HEAD + KERNEL + f"path = os.path.join(sys.orig_argv[3], {name!r})\n"
-        f"if os.path.exists(path):\n    os.unlink(path)\n{kind}\nos._exit(0)\n"
+        HEAD + KERNEL + "frame = sys._getframe()\n"
+        "while 'folder' not in frame.f_locals:\n    frame = frame.f_back\n"
+        "folder = str(frame.f_locals['folder'])\n"
+        f"assert 'job.json' in os.listdir(folder)\npath = os.path.join(folder, {name!r})\n"
+        f"if os.path.exists(path):\n    os.unlink(path)\n{kind}\n"
+        "open('it is there', 'w').close()\nos._exit(0)\n"
     )
     done = adtool("check", "--timeout", "60", "script.py")
+    assert (adtool.folder / "it is there").exists()
     assert done.returncode == 2 and done.stderr.count("error: ") == 1, done.stderr
     assert "Traceback" not in done.stderr and "bug in adtool" not in done.stderr
 
