@@ -159,12 +159,14 @@ def _help(gap: _Gap) -> str:
     """What to do about something unchecked that has no remedy of its own."""
     if _ASKS in gap.reason:
         return f"to check it, create the arrays to differentiate with {_ASKS}"
+    if gap.whole and _NOTHING in gap.reason:
+        return f"to check it, create the arrays to differentiate with {_ASKS}"
     if gap.whole:
         return "`adtool explain G012` explains when adtool checks a tape as a whole"
     return "check this part alone; `adtool explain G012` says how"
 
 
-# There is no gradient that could be wrong.
+# There is no gradient that could be wrong, unless launches of the tape have some.
 _NOTHING = "requires a gradient"
 _ASKS = "requires_grad=True"
 
@@ -185,7 +187,8 @@ def _gaps(session: Session) -> Iterator[_Gap]:
     for tape in session.tapes:
         whole = tape.whole
         if whole is not None and whole.verdict == "skipped":
-            if _NOTHING not in whole.reason and not _repeats_g007(tape):
+            flows = any(p.checked or p.directional for x in tape.launches for p in x.pairs)
+            if (flows or _NOTHING not in whole.reason) and not _repeats_g007(tape):
                 what, reason = "the tape as a whole", whole.reason
                 if session.options.kernels or session.options.skip_kernels:
                     reason = "with --kernel and --skip-kernel, the tape as a whole is not checked"

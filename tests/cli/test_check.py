@@ -192,6 +192,17 @@ def test_a_forgotten_requires_grad(adtool: Any) -> None:
     assert "note[G012]" in done.stdout
 
 
+def test_a_forgotten_requires_grad_of_the_parameter_alone(adtool: Any) -> None:
+    """Some launches have gradients, and are right; what the program wants has none."""
+    parameter = "x = wp.array([1.0, 2.0, 3.0], dtype=float"
+    adtool.script(GOOD.replace(f"{parameter}, requires_grad=True", parameter))
+    report = adtool.report("script.py")
+    assert [e["verdict"] for e in report["end_to_end"]] == ["skipped"]
+    (found,) = (f for f in report["findings"] if f["severity"] == "warning")
+    assert found["code"] == "G012" and "the tape as a whole was not checked" in found["message"]
+    assert "requires_grad=True" in found["help"]
+
+
 def test_kernels_are_chosen_by_pattern(adtool: Any) -> None:
     adtool.script(GOOD)
     assert [x["kernel"] for x in adtool.report("--kernel", "tot*", "script.py")["launches"]] == [
