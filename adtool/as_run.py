@@ -135,18 +135,23 @@ class Ahead:
         """What its passes gave, if it came to its end. limit: seconds that it may take."""
         if self._run is None:
             return None
-        with suppress(ToolError):
-            done = self._run.finished(limit)
-            if done.failure is None:
-                return done.passes
-            if done.failure.kind == INTERRUPTED:
-                raise Interrupted(done.failure)
+        with suppress(_Failed, ToolError):
+            return _passes_of(self._run.finished(limit))
         return None
 
 
 def _unwatched(job: Job, way: Way, wanted: int = -1) -> Job:
     running = Running(way, wanted)
     return Job(job.target, job.options, overlay=job.overlay, check=False, running=running)
+
+
+def _passes_of(done: Session) -> PassNotes:
+    """What the passes of an unwatched run gave. Raises _Failed and Interrupted."""
+    if done.failure is not None and done.failure.kind == INTERRUPTED:
+        raise Interrupted(done.failure)
+    if done.failure is not None or done.passes is None:
+        raise _Failed("it failed" if done.failure is None else done.failure.message)
+    return done.passes
 
 
 class _Runs:
@@ -174,11 +179,7 @@ class _Runs:
             done = run_session(job, timeout=limit, silent=True, starter=self._starter)
         except ToolError as error:
             raise _Failed(error.message) from None
-        if done.failure is not None and done.failure.kind == INTERRUPTED:
-            raise Interrupted(done.failure)
-        if done.failure is not None or done.passes is None:
-            raise _Failed("it failed" if done.failure is None else done.failure.message)
-        return done.passes
+        return _passes_of(done)
 
 
 def _compare(watched: PassNotes, first: PassNotes, run: _Runs) -> AsRun:

@@ -237,9 +237,9 @@ def launches_of(tapes: Sequence[CapturedTape]) -> tuple[int, ...]:
 
 def _processes() -> int:
     """How many processes the target started, by `multiprocessing` (pools included) or by a fork."""
+    count = forks.counted()
     started = sys.modules.get("multiprocessing")
-    if started is None:
-        return forks.counted()
-    with contextlib.suppress(Exception):  # each is named for its number
-        return int(started.Process().name.rpartition("-")[2]) - 1 + forks.counted()
-    return forks.counted()
+    if started is not None:
+        with contextlib.suppress(Exception):  # each is named for its number
+            count += int(started.Process().name.rpartition("-")[2]) - 1
+    return count

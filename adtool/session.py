@@ -326,8 +326,7 @@ def _end(process: Run, stopped: str, last: status.Status, ear: interrupts.listen
                     process.wait(_GRACE, ear.descriptor)
         # What it has started may be left, where it came to its end. The number of a group is not
         # used again as long as the group is there.
-        process.signal(signal.SIGKILL)
-        process.wait()
+        process.stop()
 
 
 def _outcome(folder: Path) -> Outcome:

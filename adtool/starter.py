@@ -99,11 +99,15 @@ class Run:
                 elif not said:  # the server is gone, and with it the run
                     self.returncode = self._server.wait()
 
+    def stop(self) -> None:
+        """Ends it with all that it started, and waits until it is gone."""
+        self.signal(signal.SIGKILL)
+        self.wait()
+
     def end(self) -> None:
         """Ends it, unless it has come to its end. It is not spoken of any more."""
         if self.returncode is None:
-            self.signal(signal.SIGKILL)
-            self.wait()
+            self.stop()
         interrupts.settled(self)
         os.close(self._pipe)
 
