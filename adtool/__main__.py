@@ -1,5 +1,6 @@
 """Entry point of `adtool` and of `python -m adtool`."""
 
+import gc
 import sys
 
 from adtool import paths
@@ -35,6 +36,7 @@ def main() -> None:
     finally:
         starter.end_early()
         interrupts.over()
+        gc.freeze()  # Python looks through nothing for garbage as it ends
 
 
 if __name__ == "__main__":

@@ -84,9 +84,14 @@ def relative_to(root: str) -> Callable[[str], str]:
     """What names files below a folder, in a text of JSON, relative to it."""
     if not root:
         return lambda text: text
-    name = json.dumps(root)[1:-1]
-    pattern = re.compile(r"(?<![\w./\-])" + re.escape(name))
-    return lambda text: pattern.sub("", text) if name in text else text
+    # A pattern that begins with text is searched for fast: what is before it is looked at then.
+    pattern = re.compile(re.escape(json.dumps(root)[1:-1]))
+
+    def without(found: re.Match[str]) -> str:
+        before = found.string[max(0, found.start() - 1) : found.start()]
+        return found[0] if re.fullmatch(r"[\w./\-]", before) else ""
+
+    return lambda text: pattern.sub(without, text)
 
 
 def head_of(script: str, device: str | None, why: str = "", **more: Any) -> Head:

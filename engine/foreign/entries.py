@@ -14,7 +14,7 @@ from engine.autograd.comparison.judgement import (
     Comparison,
     Judgement,
 )
-from engine.autograd.comparison.tolerance import largest, relative_error
+from engine.autograd.comparison.tolerance import largest, median, relative_error
 from engine.autograd.reference.differences import Slope
 from engine.autograd.reference.noise import Line
 from engine.autograd.results import Entry
@@ -137,7 +137,7 @@ def compare_block(
     if e.op.iterated:  # what is left of an iteration is spread over all of it
         near = np.full_like(near, max(largest(s.value[e.spans[j]]) for s in slopes))
     most = max(most, largest(size))
-    usual = max(usual, float(np.median(size.max(axis=1))))
+    usual = max(usual, median(size.max(axis=1)))
     floor = 0.0
     if e.tolerance.auto:
         floor = e.precision.epsilon * max(ROUNDED * most, STEPPED * usual)

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.autograd.comparison.judgement import Comparison, Judgement
-from engine.autograd.comparison.tolerance import AUTO_RTOL, Tolerance, largest
+from engine.autograd.comparison.tolerance import AUTO_RTOL, Tolerance, largest, median
 from engine.autograd.function.displaced import POWER
 from engine.autograd.reference.differences import (
     FLOAT64,
@@ -235,7 +235,7 @@ class Evaluated:
     def elsewhere(self, k: int, scalars: Sequence[int], rng: np.random.Generator) -> Evaluated:
         """The same with other values of some scalars of an input, of the size of most of it."""
         x = self.at[k].reshape(-1).copy()
-        usual = float(np.median(np.abs(x[np.isfinite(x)]))) or self.typical[k]
+        usual = median(np.abs(x[np.isfinite(x)])) or self.typical[k]
         for scalar in scalars:
             sign = -1.0 if x[scalar] < 0 else 1.0
             x[list(self.displaced(k, scalar))] = sign * usual * rng.uniform(0.5, 1.5)

@@ -16,6 +16,7 @@ from engine.autograd.comparison.judgement import (
     Judgement,
     judge,
 )
+from engine.autograd.comparison.tolerance import median
 from engine.autograd.reference.differences import Slope, one_sided, opinions, remembered
 from engine.autograd.reference.noise import Line, fourth_differences
 from engine.autograd.reference.step_sweep import step_sizes, sweep
@@ -218,7 +219,7 @@ def between(e: Evaluated, line: Line, part: slice, w: Array, ad: float, allowed:
     """Whether w'Jv lies between what the one-sided slopes of each output allow, and they differ."""
     right, left, noise = (x[part] for x in one_sided(line, 1.0, e.precision, True))
     if e.precision.coarse:  # a few samples say little of the noise of each
-        noise = np.maximum(noise, 4.0 * float(np.median(noise)))
+        noise = np.maximum(noise, 4.0 * median(noise))
     with np.errstate(all="ignore"):
         apart = np.abs(right - left) > 4e-4 * (np.abs(right) + np.abs(left)) + 4.0 * noise
         low, high = np.minimum(w * right, w * left), np.maximum(w * right, w * left)

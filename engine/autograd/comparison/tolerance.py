@@ -147,3 +147,12 @@ def largest(x: Array) -> float:
     """The largest finite magnitude, 0 if there is none."""
     finite = np.abs(x[np.isfinite(x)])
     return float(finite.max(initial=0.0))
+
+
+def median(x: Array) -> float:
+    """The median; NaN where a number is, or there is none. `np.median` would import `numpy.ma`."""
+    ordered = np.sort(x, axis=None)
+    middle = len(ordered) // 2
+    if not len(ordered) or np.isnan(ordered[-1]):
+        return float("nan")
+    return float(ordered[middle] if len(ordered) % 2 else ordered[middle - 1 : middle + 1].mean())

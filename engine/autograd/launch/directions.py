@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engine.autograd.comparison.arbitration import OUTVOTED, Opinions, arbitrate
 from engine.autograd.comparison.judgement import FAIL, KINK, NAN, PASS, Comparison, Judgement
-from engine.autograd.comparison.tolerance import largest
+from engine.autograd.comparison.tolerance import largest, median
 from engine.autograd.launch.displaced import DisplacedLaunch, norm
 from engine.autograd.launch.evaluation import Evaluation
 from engine.autograd.launch.shaken import forward_noise
@@ -378,4 +378,4 @@ def levelled(
 def level_of(part: Array, least: float) -> float:
     """What parts are to count for at most: as the weakest, or that part of their median."""
     counts = part[np.isfinite(part) & (part > 0)]
-    return max(float(counts.min()), least * float(np.median(counts))) if counts.size else 0.0
+    return max(float(counts.min()), least * median(counts)) if counts.size else 0.0

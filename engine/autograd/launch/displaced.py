@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.comparison.judgement import Judgement
-from engine.autograd.comparison.tolerance import Tolerance, largest
+from engine.autograd.comparison.tolerance import Tolerance, median
 from engine.autograd.launch.evaluation import EvaluationFailed, Evaluations
 from engine.autograd.reference import differences
 from engine.autograd.reference.differences import Slope
@@ -20,6 +20,7 @@ Array = NDArray[Any]
 
 # Inputs below it are small beside numbers of a usual size.
 TINY = 1e-2
+TOGETHER = 1 << 16  # derivatives that are worked out at once
 
 
 class DisplacedLaunch:
@@ -83,7 +84,7 @@ class DisplacedLaunch:
         for name in self.evaluations.readable:
             x = exact.initial[name]
             finite = np.isfinite(x)
-            usual[name] = np.where(finite, x, np.median(x[finite]) if finite.any() else 1.0)
+            usual[name] = np.where(finite, x, median(x[finite]) if finite.any() else 1.0)
         with exact.at(usual):
             own = self._without_gradient()
         for a in self.live:
@@ -241,9 +242,12 @@ class DisplacedLaunch:
 
     def scale(self, a: str, col: int) -> float:
         """How far to displace an element: by its own size, unless that is next to nothing."""
+        return self._scales_of(a, [col])[0]
+
+    def _scales_of(self, a: str, cols: Sequence[int]) -> list[float]:
         # Steps far below the others' size would drown in coarse rounding.
-        least = 1.0 if self.precision.coarse else 1e-3
-        return max(abs(self.value(a, col)), least * self.typical(a))
+        least = (1.0 if self.precision.coarse else 1e-3) * self.typical(a)
+        return [max(abs(self.value(a, col)), least) for col in cols]
 
     def scales(self, a: str) -> Array:
         """The same for all elements of an input, flat; 0 for those that are not finite."""
@@ -293,21 +297,37 @@ class DisplacedLaunch:
 
     def column(self, a: str, col: int) -> Slope:
         """The derivative of all outputs by one element."""
-        line, eps = self.element(a, col), self.tolerance.eps
-        if eps is None:
-            size, x = self.scale(a, col), abs(self.value(a, col))
-            found = differences.slope(line, size, self._matters, self.precision)
-            if not 0 < x < size or self.precision.coarse:
-                return found
-            return differences.nearer(
-                found, differences.slope(line, x, self._matters, self.precision)
-            )
-        if self.tolerance.literal:
-            return differences.fixed(line, eps, self.precision)
-        return differences.extrapolated(line, eps, self.precision)
+        return self.columns(a, [col])[0]
+
+    def columns(self, a: str, cols: Sequence[int]) -> list[Slope]:
+        """The derivatives of all outputs by some elements, each by itself."""
+        eps, lines = self.tolerance.eps, [self.element(a, col) for col in cols]
+        if eps is not None:
+            of = differences.fixed if self.tolerance.literal else differences.extrapolated
+            return [of(line, eps, self.precision) for line in lines]
+        scales = self._scales_of(a, cols)
+        found = self._slopes(lines, scales)
+        if not self.precision.coarse:
+            sizes = [abs(self.value(a, col)) for col in cols]
+            small = [i for i, x in enumerate(sizes) if 0 < x < scales[i]]
+            near = self._slopes([lines[i] for i in small], [sizes[i] for i in small])
+            for i, s in zip(small, near, strict=True):
+                found[i] = differences.nearer(found[i], s)
+        return found
+
+    def _slopes(self, lines: Sequence[Line], scales: Sequence[float]) -> list[Slope]:
+        """As many at once as are no trouble for the memory."""
+        each = max(1, TOGETHER // max(1, len(self.live_rows)))
+        parts = (slice(n, n + each) for n in range(0, len(lines), each))
+        found = (
+            differences.slopes(lines[p], scales[p], self._matters, self.precision) for p in parts
+        )
+        return [s for part in found for s in part]
 
     def _matters(self, d: Array) -> Array:
-        return self.tolerance.of(d, largest(d))
+        """The errors that matter. d: derivatives along a line, or along several in rows."""
+        sizes = np.where(np.isfinite(d), np.abs(d), 0.0)
+        return self.tolerance.of(d, sizes.max(axis=-1, initial=0.0, keepdims=True))
 
     def one_sided(
         self, a: str, col: int, part: float = 1.0, measured: bool = False

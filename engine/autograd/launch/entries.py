@@ -110,7 +110,7 @@ def compare_entries(
     sampled = {a: _columns(displaced, a, ask_in, rng) for a in launch.inputs}
     traced = _trace(displaced, found, sampled)
     cols = traced.columns
-    slopes = {a: [displaced.column(a, j) for j in cols[a]] for a in launch.inputs}
+    slopes = {a: displaced.columns(a, cols[a]) for a in launch.inputs}
     out, blocks = dict(found.pairs), {}
     for b in launch.outputs:
         part = displaced.spans[b]

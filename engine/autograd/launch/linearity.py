@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.comparison.judgement import Comparison, Judgement
+from engine.autograd.comparison.tolerance import median
 from engine.autograd.launch.directions import Comparisons
 from engine.autograd.launch.evaluation import EvaluationFailed, Evaluations
 from engine.autograd.results import NOT_LINEAR
@@ -153,7 +154,7 @@ def _beyond(suspect: NDArray[np.bool_], apart: Sequence[Array], noise: Array) ->
     Where it is not seen to change an element, it may have changed it as it does others, as a rule.
     """
     seen = noise[suspect & (noise > 0)]
-    usual = float(np.median(seen)) if seen.size else 0.0
+    usual = median(seen) if seen.size else 0.0
     most = NOISE * np.where(noise > 0, noise, usual)
     return np.asarray(suspect & (np.max(apart, axis=0) > most))
 

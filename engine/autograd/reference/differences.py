@@ -9,7 +9,7 @@ Numerical Recipes, section 5.7). Where they disagree, the step shrinks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,41 +87,82 @@ def slope(
     scale: typical size of the displaced values, for the first step. tolerance: the
     error that matters, by derivative; the search for a step stops well below it.
     """
-    best: Array | None = None
-    error: Array | None = None
-    stairs = Stairs(line) if precision.coarse else None
-    idle = 0
+    return slopes([line], [scale], tolerance, precision)[0]
+
+
+def slopes(
+    lines: Sequence[Line],
+    scales: Sequence[float],
+    tolerance: Callable[[Array], Array],
+    precision: WorkingPrecision = FLOAT64,
+) -> list[Slope]:
+    """The derivatives along several lines, each as `slope` gives it.
+
+    The lines have equally many outputs. tolerance: takes derivatives in rows, one a line.
+    """
+    known: dict[int, Slope] = {}
     with np.errstate(all="ignore"):
-        here = line(0.0)
-        if not precision.coarse:
-            h = precision.step * scale * precision.factors[0]
-            ahead = line(h)
-            if np.array_equal(ahead, here):
-                found = _still(line, scale, tolerance, precision, here)
-                if found is not None:
-                    return found
-            line = _knowing(line, {h: ahead})
-        noise = fourth_differences(line, precision.step * scale) if precision.coarse else 0.0
-        for factor in precision.factors:
-            h = precision.step * scale * factor
-            value, err = richardson(line, h, precision, noise, here)
-            better: Any = True
-            if best is None or error is None:
-                best, error = value, err
-            else:
+        here = np.array([line(0.0) for line in lines])
+        sizes = np.array([precision.step * scale for scale in scales])
+        stairs = [Stairs(line) for line in lines] if precision.coarse else []
+        noise: Any = 0.0
+        searched = list(lines)
+        if precision.coarse:
+            levels = zip(lines, sizes.tolist(), strict=True)
+            noise = np.array([fourth_differences(line, h) for line, h in levels])
+        else:
+            for i, line in enumerate(lines):
+                h = float(sizes[i]) * precision.factors[0]
+                ahead = line(h)
+                if np.array_equal(ahead, here[i]):
+                    found = _still(line, scales[i], tolerance, precision, here[i])
+                    if found is not None:
+                        known[i] = found
+                searched[i] = _knowing(line, {h: ahead})
+        left = [i for i in range(len(lines)) if i not in known]
+        if known:
+            here, sizes = here[left], sizes[left]
+        best = error = idle = np.zeros(0)
+        for number, factor in enumerate(precision.factors):
+            if not left:
+                break
+            steps = sizes * factor
+            far, near = _around(searched, left, steps), _around(searched, left, steps / 2.0)
+            value, err = _extrapolated(far, near, steps[:, None], precision, noise, here)
+            better: Any = np.True_
+            if number:
                 # A bound that contradicts a smaller step's is not believed: far away, a
                 # function may be flat, or repeat itself.
-                better = (err < error) & ((factor < 1) | (np.abs(value - best) <= error + err))
-                idle = 0 if np.any(better & (err < 0.5 * error)) else idle + 1
-                best, error = np.where(better, value, best), np.where(better, err, error)
-            if stairs is not None:
-                stairs.look(h, better, [here, line(h), line(-h)])
-            if idle == PATIENCE or np.all(error <= ENOUGH * tolerance(best)):
-                break
-    assert best is not None and error is not None
-    if stairs is not None:
-        error = np.maximum(error, stairs.bound())
-    return Slope(best, error)
+                better = err < error
+                if factor >= 1:
+                    better &= np.abs(value - best) <= error + err
+                sharper = (better & (err < 0.5 * error)).any(axis=1)
+                idle = np.where(sharper, 0, idle + 1)
+                value, err = np.where(better, value, best), np.where(better, err, error)
+            else:
+                idle = np.zeros(len(left))
+            best, error = value, err
+            for k, i in enumerate(left if stairs else ()):
+                chosen = np.broadcast_to(better, value.shape)[k]
+                stairs[i].look(float(steps[k]), chosen, [here[k], far[0][k], far[1][k]])
+            over = (idle == PATIENCE) | (err <= ENOUGH * tolerance(value)).all(axis=1)
+            over |= factor == precision.factors[-1]
+            if over.any():
+                for at in np.flatnonzero(over).tolist():
+                    known[left[at]] = Slope(best[at], error[at])
+                on = ~over
+                left = [i for i, more in zip(left, on, strict=True) if more]
+                best, error, idle, here, sizes = (x[on] for x in (best, error, idle, here, sizes))
+                noise = noise[on] if stairs else noise
+        for i, s in enumerate(stairs):
+            known[i] = Slope(known[i].value, np.maximum(known[i].error, s.bound()))
+    return [known[i] for i in range(len(lines))]
+
+
+def _around(lines: Sequence[Line], which: Sequence[int], steps: Array) -> tuple[Array, Array]:
+    """The values of some lines at their steps, and at the opposite ones, in rows."""
+    pairs = [(lines[i], h) for i, h in zip(which, steps.tolist(), strict=True)]
+    return np.array([f(h) for f, h in pairs]), np.array([f(-h) for f, h in pairs])
 
 
 def _still(
@@ -226,7 +267,16 @@ def richardson(
     noise: Array | float = 0.0,
     here: Array | None = None,
 ) -> tuple[Array, Array]:
+    """The derivative by the steps h and h/2, and the bound of its error."""
     far, near = (line(h), line(-h)), (line(h / 2.0), line(-h / 2.0))
+    return _extrapolated(far, near, h, precision, noise, here)
+
+
+def _extrapolated(
+    far: tuple[Array, Array], near: tuple[Array, Array], h: Array | float,
+    precision: WorkingPrecision, noise: Array | float, here: Array | None,
+) -> tuple[Array, Array]:  # fmt: skip
+    """The same from values: at h and -h, and at half of these."""
     wide = (far[0] - far[1]) / (2.0 * h)
     narrow = (near[0] - near[1]) / h
     # What the outputs may be off by through rounding, the launch's own sums included.

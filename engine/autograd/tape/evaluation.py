@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.autograd.comparison.tolerance import median
 from engine.autograd.launch.directions import DRAWS, cancel, weakened
 from engine.autograd.tape.memory import Memory
 from engine.autograd.tape.replay import Replay
@@ -120,7 +121,7 @@ class TapeEvaluation:
         starts = [start != 0 for _, start, _ in self._leaves]
         held = np.concatenate([s[k & h] for s, k, h in zip(strengths, known, starts, strict=True)])
         most = float((held if held.size else counts).max())
-        level = max(float(counts.min()), LEVEL * float(np.median(counts)), VISIBLE * most)
+        level = max(float(counts.min()), LEVEL * median(counts), VISIBLE * most)
         v = [weakened(d, s, level, rng) for d, s in zip(v, strengths, strict=True)]
         with np.errstate(all="ignore"):
             factors = [np.where((s < level) & (d != 0), np.fmin(level / s, RAISED), 1.0)
