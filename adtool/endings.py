@@ -46,7 +46,7 @@ def reported(outcome: Outcome) -> Failure | None:
         return None
     message = outcome.message or "the script interrupted the run"
     return Failure(
-        outcome.kind, shortened(message), outcome.help, shortened(outcome.detail),
+        outcome.kind, shortened(message), shortened(outcome.help), shortened(outcome.detail),
         outcome.problems,
     )  # fmt: skip
 
