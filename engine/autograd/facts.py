@@ -289,6 +289,21 @@ class Unwatched:
 
 
 @dataclass(frozen=True, slots=True)
+class Undifferentiated:
+    """A function with a handwritten gradient that was called, and no call wanted the gradient.
+
+    site: of the first call. calls: how many. why: `inputs`: none of the arguments of the first call
+    requires a gradient; `mode`: the program has turned gradients off there.
+    """
+
+    framework: str
+    name: str
+    site: Span | None
+    calls: int
+    why: Literal["inputs", "mode"]
+
+
+@dataclass(frozen=True, slots=True)
 class Peer:
     """Another package whose adjoint of a kernel was compared with the engine's.
 
