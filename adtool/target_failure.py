@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import engine
@@ -42,7 +43,9 @@ def outcome_of(
     if isinstance(error, TargetError):
         return not_started(error)
     if isinstance(error, engine.EngineError) and _is_ours(error):
-        return refused(error, f"the engine refused an operation of the script{place_of(error)}")
+        found = refused(error, f"the engine refused an operation of the script{place_of(error)}")
+        got_none = any("got None" in d.message for d in error.diagnostics)
+        return replace(found, help=_of_gradient(error, ungraded) if got_none else "")
     help = (
         modules.explained(error) or as_module(error, file_of(error), job) or not_installed(error)
         or _of_gradient(error, ungraded) or _RUN
@@ -72,7 +75,7 @@ def _of_gradient(error: BaseException, ungraded: Sequence[Ungraded]) -> str:
         for u in reversed(ungraded):
             at = range(u.site.line, (u.site.end_line or u.site.line) + 1)
             here = any(file == u.site.file and line in at for file, line in lines)
-            if here and (none or isinstance(e, KeyError)):
+            if here and (none or isinstance(e, (KeyError, engine.EngineError))):
                 return _cure(u)
         if none and ungraded and any(file == ungraded[-1].site.file for file, _ in lines):
             return f"{_RUN}; {_cure(ungraded[-1])}"  # it read it elsewhere
