@@ -129,6 +129,8 @@ def _nothing(
     if not session.tapes and session.unwatched:
         told = any(f.code == "G012" and not f.suppressed for f in findings)
         return endings.unwatched(session.unwatched, told)
+    if not session.tapes and session.undifferentiated:
+        return endings.undifferentiated(session.undifferentiated)
     if not session.tapes and session.left_alone:
         return endings.untouched(session.left_alone, "script")
     if not session.tapes and session.unimported:

@@ -175,11 +175,14 @@ def with_functions(
     seen = replace(
         outcome, kernels=tuple(dict.fromkeys((*outcome.kernels, *watched.names))),
         recorded=(*outcome.recorded, *watched.recorded), left_alone=watched.left_alone,
+        undifferentiated=watched.undifferentiated,
         unwatched=tuple(watched.unwatched), unimported=watched.unimported,
     )  # fmt: skip
     told: tuple[str, ...] = ()
     if watched.left_alone and seen.recorded:
         told = (endings.beside(watched.left_alone),)
+    if seen.recorded:
+        told += endings.not_wanted(watched.undifferentiated)
     # That there were tapes, and nothing on them, is of no interest where there are functions.
     done = [t for t in outcome.tapes if outcome.recorded or t.launches]
     try:

@@ -49,28 +49,17 @@ from adtool.frameworks import in_place_of_engine
 from adtool.job import Columns, JacobianOptions, Job, ListingOptions, Running
 from adtool.matrices import MatrixGallery
 from adtool.outcome import Outcome, Settled, folded
-from adtool.packages import as_module, not_installed
 from adtool.program_modules import ProgramModules, Restart
-from adtool.raised import (
-    exited,
-    file_of,
-    is_normal,
-    kind_of,
-    not_started,
-    place_of,
-    shown,
-    text_of,
-)
+from adtool.raised import is_normal, text_of
 from adtool.reruns import SHORT, is_taken_over
 from adtool.sharing import MOST
-from adtool.sources import WARP
 from adtool.surroundings import LastWords, Surroundings
 from adtool.target import TargetError, first_folder, join_threads, run_target
+from adtool.target_failure import outcome_of
 from engine.alias import install
 from engine.archive import ArchiveError
 from engine.autograd import Derivative, Enough, Share, Witness
 from engine.characters import clean
-from engine.diagnostics import Diagnostic
 from engine.foreign import Watched, watching
 
 if TYPE_CHECKING:
@@ -200,7 +189,7 @@ def _run(
         engine.config.overwrites = job.options.overwrites
     if job.running is not None:
         return _run_plainly(job, job.running, owner, modules, around)
-    mover = None
+    mover, witness = None, Witness()
     if job.moving is not None:
         from adtool.steps import next_step
 
@@ -212,7 +201,7 @@ def _run(
     start = time.monotonic()
     with (
         _functions(job) as watched,
-        engine.capturing(on_launch, wants, mover or Witness(), job.traces) as capture,
+        engine.capturing(on_launch, wants, mover or witness, job.traces) as capture,
         _watched(job, noted),
         _noting_watched(job) as log,
     ):
@@ -241,7 +230,7 @@ def _run(
         return Outcome("done", moved=mover.result)
     frameworks = () if capture.tapes else in_place_of_engine(job.target, job.options.alias)
     if error is not None:
-        outcome = _failed(error, modules, job)
+        outcome = outcome_of(error, modules, job, () if mover else witness.ungraded())
     elif frameworks and (job.jacobian is not None or job.listing is not None):
         command = "show" if job.jacobian is None else "jacobian"
         outcome = Outcome("target", *endings.no_launch(command, frameworks))
@@ -315,7 +304,7 @@ def _run_plainly(
         _end_fork(error)
     modules.require_meant(error)
     if error is not None:
-        return _failed(error, modules, job)
+        return outcome_of(error, modules, job)
     return Outcome("done", script_seconds=time.monotonic() - start, passes=log.notes())
 
 
@@ -441,34 +430,6 @@ def _end_fork(error: BaseException | None) -> NoReturn:
         sys.stderr.write(clean(text_of(error)))
         sys.exit(1)
     raise error
-
-
-def _failed(error: BaseException, modules: ProgramModules, job: Job) -> Outcome:
-    if isinstance(error, SystemExit):
-        return exited(error)
-    if isinstance(error, TargetError):
-        return not_started(error)
-    if isinstance(error, engine.EngineError) and _is_ours(error):
-        return refused(error, f"the engine refused an operation of the script{place_of(error)}")
-    help = (
-        modules.explained(error) or as_module(error, file_of(error), job) or not_installed(error)
-        or "make the script run to its end with plain `python` first"
-    )  # fmt: skip
-    missing = shown(getattr(error, "name", "")).strip("'")
-    if isinstance(error, ModuleNotFoundError) and missing.partition(".")[0] == WARP:
-        help = f"--alias {WARP} lets it use the engine instead of Warp"
-    return Outcome(
-        "raised",
-        f"the script raised {kind_of(error)}{place_of(error)}",
-        help,
-        text_of(error),
-    )
-
-
-def _is_ours(error: engine.EngineError) -> bool:
-    """Whether the engine made an error: a program may raise it with anything in it."""
-    found = getattr(error, "diagnostics", None)
-    return isinstance(found, tuple) and all(isinstance(d, Diagnostic) for d in found)
 
 
 def _use_device(name: str | None) -> None:

@@ -15,7 +15,7 @@ from adtool.outcome import Outcome
 from adtool.places import short, shortened
 from adtool.report import Failure
 from adtool.sources import WARP, WARP_NAME
-from engine.autograd import Unwatched
+from engine.autograd import Undifferentiated, Unwatched
 
 # Folders whose frames are not the user's.
 _OWN = tuple(
@@ -46,7 +46,7 @@ def reported(outcome: Outcome) -> Failure | None:
         return None
     message = outcome.message or "the script interrupted the run"
     return Failure(
-        outcome.kind, shortened(message), outcome.help, shortened(outcome.detail),
+        outcome.kind, shortened(message), shortened(outcome.help), shortened(outcome.detail),
         outcome.problems,
     )  # fmt: skip
 
@@ -89,6 +89,48 @@ def untouched(functions: Sequence[str], what: str) -> Failure:
         f"gradients only from installed packages: {_listed(functions)}",
         "use --kernel NAME to check one of them",
     )
+
+
+def undifferentiated(functions: Sequence[Undifferentiated]) -> Failure:
+    """All that there was to check are functions of which no call wanted a gradient."""
+    why, help = _NO_GRADIENT[functions[0].why]
+    others = _listed([f"`{f.name}`" for f in functions[1:]])
+    also = f"; the same holds for {others}" if others else ""
+    return Failure(
+        "no-gradient",
+        f"nothing was checked: {_called(functions[0])}, but {why}, so there is no gradient to "
+        f"check{also}",
+        help,
+    )
+
+
+def not_wanted(functions: Sequence[Undifferentiated]) -> tuple[str, ...]:
+    """Tells of such functions where there was something else to check.
+
+    A program that turns gradients off knows that it does.
+    """
+    why, help = _NO_GRADIENT["inputs"]
+    asked = [f for f in functions if f.why == "inputs"]
+    return tuple(f"{_called(f)} and was not checked: {why}; {help}" for f in asked[:_FUNCTIONS])
+
+
+def _called(f: Undifferentiated) -> str:
+    at = "" if f.site is None else f" at {short(f.site.file)}:{f.site.line}"
+    often = "" if f.calls == 1 else f" {f.calls:,} times{', first' * bool(at)}"
+    return f"function `{f.name}` was called{often}{at}"
+
+
+_NO_GRADIENT = {
+    "inputs": (
+        "no argument requires a gradient",
+        "create an argument with requires_grad=True, or call its requires_grad_() before the call",
+    ),
+    "mode": (
+        "gradients are turned off there (torch.no_grad, torch.inference_mode)",
+        "call it outside of torch.no_grad() and torch.inference_mode(), with an argument that has "
+        "requires_grad=True",
+    ),
+}
 
 
 def unwatched(seams: Sequence[Unwatched], told: bool) -> Failure:

@@ -133,6 +133,8 @@ def report_of(
     failure = endings.reported(outcome)
     if failure is None and not outcome.recorded and outcome.unwatched:
         failure = endings.unwatched(outcome.unwatched, told=False)
+    elif failure is None and not outcome.recorded and outcome.undifferentiated:
+        failure = endings.undifferentiated(outcome.undifferentiated)
     elif failure is None and not outcome.recorded and outcome.left_alone:
         failure = endings.untouched(outcome.left_alone, "test")
     elif failure is None and not outcome.recorded and outcome.unimported:

@@ -16,6 +16,7 @@ from engine.autograd import (
     Moved,
     PassNotes,
     TapeResult,
+    Undifferentiated,
     Unwatched,
 )
 from engine.classes import dataclass
@@ -54,7 +55,8 @@ class Outcome:
     found: the finding that it was reduced to. pictures: Jacobians of launches, where they were
     asked for. likenesses: see `folded`. notes: what is to be told of the run beside its results.
     left_alone: functions with a gradient of their own that were called, and are not checked as they
-    are of installed packages. passes: what its backward passes gave, where that was asked for.
+    are of installed packages. undifferentiated: such functions of which no call wanted a gradient.
+    passes: what its backward passes gave, where that was asked for.
     unwatched: what of frameworks that it imported could not be watched. frameworks: names of those
     that it uses in place of the engine, where it made no tape. unimported: names of those whose
     import failed, and why.
@@ -80,6 +82,7 @@ class Outcome:
     likenesses: tuple[Likenesses, ...] = ()
     notes: tuple[str, ...] = ()
     left_alone: tuple[str, ...] = ()
+    undifferentiated: tuple[Undifferentiated, ...] = ()
     passes: PassNotes = PassNotes()
     unwatched: tuple[Unwatched, ...] = ()
     frameworks: tuple[str, ...] = ()

@@ -87,6 +87,23 @@ def file_of(error: BaseException) -> str:
     return next(map(_file, reversed(list(_traces(error)))), "")
 
 
+def lines_of(error: BaseException) -> list[tuple[str, int]]:
+    """File and line of each frame, but for those of the tool and of Python's imports."""
+    return [(_file(t), t.tb_lineno) for t in _traces(error)]
+
+
+def chain_of(error: BaseException) -> list[BaseException]:
+    """An exception, and those that it comes from."""
+    return [e for e, _ in _chain(error)][::-1]
+
+
+def message_of(error: BaseException) -> str:
+    """The message, of a bounded length; empty where it cannot be had."""
+    with suppress(Exception):
+        return shortened(str(error), _MESSAGE)
+    return ""
+
+
 def _read(error: BaseException, name: str) -> Any:
     """An attribute that Python itself gives exceptions, whatever their class makes of its name."""
     return BaseException.__dict__[name].__get__(error)

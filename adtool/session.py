@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from adtool.matrices import LaunchPictures
     from adtool.outcome import Outcome, Settled
     from adtool.report import Duration
-    from engine.autograd import PassNotes, TapeResult, Unwatched
+    from engine.autograd import PassNotes, TapeResult, Undifferentiated, Unwatched
 
 _TEMPORARY = "set TMPDIR to a writable folder with free space"
 _POLL = 0.05  # seconds between two looks at the status page
@@ -51,7 +51,8 @@ class Session:
 
     kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot, listing: what
     the job asked for in place of a check. recorded, processes, durations, strayed, script_seconds,
-    settled, pictures, notes, left_alone, passes, unwatched, frameworks, unimported: see `Outcome`.
+    settled, pictures, notes, left_alone, undifferentiated, passes, unwatched, frameworks,
+    unimported: see `Outcome`.
     faults: what launches did wrong, on a tape or not. traces: JSON of `adtool.traces.Traces`, not
     read yet, where the job asked for it and the script came to its end. written: of a capture,
     where the job asked for one. found: what it was reduced to. part: whether it is but one test of
@@ -88,6 +89,7 @@ class Session:
     forgiven: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     left_alone: tuple[str, ...] = ()
+    undifferentiated: tuple[Undifferentiated, ...] = ()
     passes: PassNotes | None = None
     as_run: AsRun | None = None
     unwatched: tuple[Unwatched, ...] = ()
@@ -186,7 +188,8 @@ class BegunSession:
             done.recorded, done.processes, done.durations, done.strayed, listing,
             done.script_seconds, done.settled, noted, traces, done.written, done.found,
             done.pictures, derivatives=derivatives, notes=done.notes,
-            left_alone=done.left_alone, passes=done.passes, unwatched=done.unwatched,
+            left_alone=done.left_alone, undifferentiated=done.undifferentiated,
+            passes=done.passes, unwatched=done.unwatched,
             frameworks=done.frameworks, unimported=done.unimported,
         )  # fmt: skip
 

@@ -26,6 +26,7 @@ class BrokenPath(Rule):
     code = "G004"
     name = "broken-path"
     severity = "error"
+    otherwise = "warning if the program reads a gradient that an input does not have"
     manual = Manual(
         what="""
             A result of the tape depends on an array with requires_grad=True, but on the way
@@ -42,6 +43,9 @@ class BrokenPath(Rule):
             the `with` block from an input of the tape may be intended as constants (a rest
             length, a target). adtool does not report them if the input also gets a gradient by
             another way.
+
+            The finding is a warning if the program reads the gradient of an input of the tape
+            that has no requires_grad (`k.grad` is None), and does not test for None there.
 
             For handwritten gradients of other frameworks: the gradient is None, or zero for all
             values, for an input on which the results depend.
@@ -94,6 +98,7 @@ class BrokenPath(Rule):
         yield from self._read_back(session, said)
         yield from self._native(session)
         yield from self._ways(session, said)
+        yield from self._asked(session)
 
     def _missing(self, session: Session) -> Iterator[Finding]:
         """Gradients that functions of other frameworks leave out: None, or zeros."""
@@ -135,6 +140,21 @@ class BrokenPath(Rule):
                 "create that array with requires_grad=True, before the launches are recorded"
                 f"{_MEANT}", span=launch.site or launch.span, tape=tape, launch=launch.index,
                 kernel=launch.kernel, count=len(group), fix=fix,
+            )  # fmt: skip
+
+    def _asked(self, session: Session) -> Iterator[Finding]:
+        """Gradients that the program reads, of inputs of a tape that have none."""
+        found = [(t.tape, u) for t in session.tapes for u in t.ungraded]
+        for tape, u in found:
+            made = "" if u.made is None else f" (made at {u.made})"
+            yield self.finding(
+                f"the program reads `{u.text}`, but `{u.array}`{made} has no requires_grad, so it "
+                f"has no gradient: it is an input (argument `{u.argument}`) of kernel `{u.kernel}` "
+                f"in launch {u.launch} of tape {tape}",
+                f"create `{u.array}` with requires_grad=True, before the launches are recorded; if "
+                f"it is a constant, do not read `{u.text}`",
+                span=u.site, tape=tape, launch=u.launch, kernel=u.kernel, severity="warning",
+                near=(u.made,), fix=None if u.made is None else requires_grad([u.made]),
             )  # fmt: skip
 
     def _native(self, session: Session) -> Iterator[Finding]:

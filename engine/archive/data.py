@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Stale
+from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Stale, Ungraded
 from engine.classes import dataclass
 
 if TYPE_CHECKING:
@@ -242,6 +242,7 @@ class TapeData:
     made: tuple[Made, ...] = ()
     sought: Sought | None = None
     contents: tuple[HeldData, ...] = ()
+    ungraded: tuple[Ungraded, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from engine.archive.data import (
 from engine.archive.numbers import texts
 from engine.archive.places import FileTable
 from engine.archive.types import TypeWriter
-from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Stale
+from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Stale, Ungraded
 from engine.autograd.tape.memory import placements
 from engine.lang.types import ArrayType
 from engine.tape.capture import CapturedTape
@@ -103,6 +103,7 @@ class _Tape:
             tuple(tell(f) for f in facts if isinstance(f, Shared)),
             tuple(tell(f) for f in facts if isinstance(f, Made)),
             next((tell(f) for f in facts if isinstance(f, Sought)), None), tuple(self._contents),
+            tuple(tell(f) for f in facts if isinstance(f, Ungraded)),
         )  # fmt: skip
 
     # ---- arrays

@@ -226,6 +226,7 @@ class _Tape:
                 raise ArchiveError(f"operation {position}: {error}") from None
         facts = [
             *data.overwritten, *data.stale, *data.broken, *data.shared, *data.made,
+            *data.ungraded,
             *([data.sought] if data.sought else []),
         ]  # fmt: skip
         tape = CapturedTape(number, capture, records, facts=list(self._files.known(tuple(facts))))

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
         Shared,
         Sought,
         Stale,
+        Undifferentiated,
+        Ungraded,
         Unwatched,
         Write,
     )
@@ -103,7 +105,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "engine.autograd.facts":
         "Broken Change Event FunctionCheck Handwritten Made Moved Overwritten Peer Reason "
-        "Recorded Shared Sought Stale Unwatched Write",
+        "Recorded Shared Sought Stale Undifferentiated Ungraded Unwatched Write",
     "engine.autograd.gradcheck": "check_function gradcheck",
     "engine.autograd.gradcheck_tape": "gradcheck_tape",
     "engine.autograd.jacobian": "jacobian jacobian_fd",
@@ -152,7 +154,8 @@ __all__ = [
     # what a program did, seen while it ran
     "STEPS", "Broken", "Change", "Enough", "Event", "FunctionCheck", "Given", "Handwritten", "Made",
     "Moved", "Mover", "Overwritten", "PassLog", "PassNotes", "Peer", "Reason", "Recorded", "Shared",
-    "Sought", "Stale", "Unwatched", "Witness", "Write", "decided", "judged", "noting", "repeats",
+    "Sought", "Stale", "Undifferentiated", "Ungraded", "Unwatched", "Witness", "Write",
+    "decided", "judged", "noting", "repeats",
     # derivatives
     "Derivative", "FunctionMetadata", "Jacobians", "MatrixSummary", "Share", "SparseJacobian",
     "Tangents",

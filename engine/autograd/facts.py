@@ -94,6 +94,24 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
+class Ungraded:
+    """An array without requires_grad, of which a program read the gradient, and got None.
+
+    text: what it read, as `k.grad`; array: what it calls the array. site: where it read. made:
+    where the array was made, None where that is not known. kernel, argument: of a launch on a tape
+    that ran backward and has the array as an input; launch: its number, -1 where there is none.
+    """
+
+    text: str
+    array: str
+    site: Span
+    made: Span | None = None
+    kernel: str = ""
+    argument: str = ""
+    launch: int = -1
+
+
+@dataclass(frozen=True, slots=True)
 class Shared:
     """Two arrays whose gradients are one memory, and a gradient that is wrong because of it.
 
@@ -268,6 +286,21 @@ class Unwatched:
     version: str
     seam: str
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undifferentiated:
+    """A function with a handwritten gradient that was called, and no call wanted the gradient.
+
+    site: of the first call. calls: how many. why: `inputs`: none of the arguments of the first call
+    requires a gradient; `mode`: the program has turned gradients off there.
+    """
+
+    framework: str
+    name: str
+    site: Span | None
+    calls: int
+    why: Literal["inputs", "mode"]
 
 
 @dataclass(frozen=True, slots=True)

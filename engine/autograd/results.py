@@ -15,6 +15,7 @@ from engine.autograd.facts import (
     Shared,
     Sought,
     Stale,
+    Ungraded,
 )
 from engine.classes import dataclass
 from engine.diagnostics import Span
@@ -329,8 +330,8 @@ class Remainders:
 class TapeResult:
     """The check of one tape, launches in recorded order. whole: None where not asked for.
 
-    overwritten, stale, broken, shared, made: what was seen while the program ran, where somebody
-    watched.
+    overwritten, stale, broken, shared, made, ungraded: what was seen while the program ran, where
+    somebody watched.
     sought: what another run of the program would have to show; functions: what came of that.
     remainders: of the Taylor test, where that was asked for. sampled: the framework of calls of
     which equal ones were left out, or only looked at quickly; empty where all were checked.
@@ -348,6 +349,7 @@ class TapeResult:
     functions: tuple[FunctionCheck, ...] = ()
     remainders: tuple[Remainders, ...] = ()
     made: tuple[Made, ...] = ()
+    ungraded: tuple[Ungraded, ...] = ()
     sampled: str = ""
 
     @property

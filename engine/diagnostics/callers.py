@@ -96,7 +96,7 @@ def _plain(expression: ast.expr | None) -> str:
 
 def _calls(file: str, line: int) -> Iterator[ast.Call]:
     """The calls in a file that lie on a line, among others; outer ones first."""
-    tree = _tree(file)
+    tree = tree_of(file)
     todo: deque[ast.AST] = deque([] if tree is None else [tree])
     while todo:
         node = todo.popleft()
@@ -124,12 +124,13 @@ def _assigned(file: str) -> dict[tuple[int, int], ast.expr]:
 
 
 def _nodes(file: str) -> Iterator[ast.AST]:
-    tree = _tree(file)
+    tree = tree_of(file)
     return iter(()) if tree is None else ast.walk(tree)
 
 
 @lru_cache(maxsize=64)
-def _tree(file: str) -> ast.Module | None:
+def tree_of(file: str) -> ast.Module | None:
+    """A file of Python as a tree; None where there is no text, or none of Python."""
     try:
         return ast.parse("".join(getlines(file)))
     except (SyntaxError, ValueError, RecursionError):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Protocol
 
+from engine.autograd.facts import Undifferentiated
 from engine.autograd.results import TapeResult, Unchecked
 from engine.autograd.tape.options import Options
 from engine.classes import dataclass
@@ -68,6 +69,7 @@ class Collection:
     framework: its name, as it is told. tapes: what watches its tapes, where it has some.
     wants: whether operations of a name will be checked at all. chosen: whether the user named them.
     left: functions that are left alone, and the package of each.
+    undifferentiated: the user's functions of which calls wanted no gradient, by any key.
     Of equal calls (`kind`) the first is kept, the second, the fifth, the seventeenth ...
     quick: numbers of others that are kept, too, to be checked only where a quick look tells to.
     sampled: whether some of them are not checked.
@@ -82,6 +84,7 @@ class Collection:
     notes: list[str] = field(default_factory=list)
     names: dict[str, None] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
+    undifferentiated: dict[Hashable, Undifferentiated] = field(default_factory=dict)
     calls: int = 0
     tapes: Tapes | None = None
     quick: set[int] = field(default_factory=set)
@@ -152,6 +155,14 @@ class Collection:
         with _lock:
             self.left.setdefault(name, package)
         return True
+
+    def again(self, key: Hashable) -> bool:
+        """Counts one more call that wants no gradient; False for the first one."""
+        with _lock:
+            found = self.undifferentiated.get(key)
+            if found is not None:
+                self.undifferentiated[key] = replace(found, calls=found.calls + 1)
+            return found is not None
 
     def note(self, text: str) -> None:
         """Something to tell the user, once."""

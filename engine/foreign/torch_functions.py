@@ -6,14 +6,15 @@ same way, as functions that PyTorch makes for them.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
 import weakref
 from collections.abc import Mapping, Sequence
 from types import FrameType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, Literal
 
-from engine.autograd.facts import Change
+from engine.autograd.facts import Change, Undifferentiated
 from engine.diagnostics import Span
 from engine.foreign import torch_seams
 from engine.foreign.collection import Collection
@@ -59,6 +60,7 @@ class Watcher:
         self._steps = Steps()
         self._compiled: dict[str, Span | None] = {}  # operators that torch.compile has traced
         self._seen: set[str] = set()
+        self._passed: set[Any] = set()  # functions of which no such calls are told
         self._named = False  # whether functions in compiled code have names
 
     def parts(self, module: ModuleType) -> Mapping[str, Part]:
@@ -93,16 +95,18 @@ class Watcher:
         """Looks at a call before it is done; None where it is not to be kept."""
         import torch
 
-        if not torch.is_grad_enabled():
-            return None
         if (cls.__module__ or "").partition(".")[0] == "torch":
-            if cls.__name__ == "ApplyTemplate":
+            if cls.__name__ == "ApplyTemplate" and torch.is_grad_enabled():
                 self._traced()
             if not cls.__name__.startswith(GENERATED):
                 return None
+        if not torch.is_grad_enabled():
+            self._idle(cls, args, "mode")
+            return None
         tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, torch.Tensor)]
         asked = [t for t in tensors if _differentiated(t)]
         if not asked:
+            self._idle(cls, args, "inputs")
             return None
         if not any(t.requires_grad for t in asked) and not (
             _overrides(cls, "backward") or _overrides(cls, "vjp")
@@ -146,6 +150,20 @@ class Watcher:
             if isinstance(a, torch.Tensor) and a.requires_grad
         ]  # fmt: skip
         return _Begun(self.collection, number, call, versions)
+
+    def _idle(self, cls: Any, args: tuple[Any, ...], why: Literal["inputs", "mode"]) -> None:
+        """Takes note of a call that no gradient is wanted of."""
+        idle = self.collection
+        if idle.again(cls) or cls in self._passed:
+            return
+        with contextlib.suppress(Exception):  # of what is not to be checked
+            called = None if is_inner(cls) else _called(cls, args)
+            if called is not None and (not _package(cls, called) or idle.chosen(called.name)):
+                site = caller(self._root, depth=4)
+                found = Undifferentiated(idle.framework, called.name, site, 1, why)
+                idle.undifferentiated[cls] = found
+                return
+        self._passed.add(cls)
 
     def _traced(self) -> None:
         """Tells of a function in code that is compiled: PyTorch calls something in its place."""

@@ -14,7 +14,7 @@ from types import ModuleType
 
 from engine import config
 from engine.autograd.comparison.tolerance import Tolerance
-from engine.autograd.facts import Handwritten, Unwatched
+from engine.autograd.facts import Handwritten, Undifferentiated, Unwatched
 from engine.autograd.results import LaunchResult, TapeResult
 from engine.autograd.tape.check import CheckInterrupted
 from engine.autograd.tape.options import Options
@@ -79,6 +79,12 @@ class Watched:
         for c in self.collections:
             out += c.notes
         return tuple(out)
+
+    @property
+    def undifferentiated(self) -> tuple[Undifferentiated, ...]:
+        """The user's functions that were called, but never for a gradient."""
+        every = (u for c in self.collections for u in c.undifferentiated.values())
+        return tuple(u for u in every if u.name not in self.names)
 
     @property
     def left_alone(self) -> tuple[str, ...]:

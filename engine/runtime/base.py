@@ -22,6 +22,7 @@ from engine.runtime.blank import note_address
 from engine.runtime.device import HOST, Device
 from engine.runtime.guards import in_one_place
 from engine.runtime.launch_errors import fail
+from engine.runtime.recording import asked, bystanders
 from engine.runtime.storage import Storage, allocate
 
 if TYPE_CHECKING:
@@ -335,6 +336,8 @@ class ArrayBase:
         parent's.
         """
         if not self._flag:
+            if bystanders:
+                asked(self)  # type: ignore[arg-type]
             return None
         if self._grad is None:
             if self._shared is not None:

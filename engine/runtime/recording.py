@@ -5,13 +5,15 @@ The tape package sits above this one and registers itself here.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar, Token
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 from engine.classes import Protocol, dataclass
 from engine.compile.backend import NotCaptured
-from engine.diagnostics.site import Site
+from engine.diagnostics.site import Site, is_own
 
 if TYPE_CHECKING:
     from engine.compile.backend import Limits
@@ -130,6 +132,9 @@ class Bystander(Protocol):
     def optimized(self, steps: Sequence[Optimized]) -> None:
         """An optimizer of another framework has made a step."""
 
+    def asked(self, a: array, frame: FrameType) -> None:
+        """A program asks for the gradient of an array that requires none. frame: what asks."""
+
 
 active: ContextVar[Recorder | None] = ContextVar("engine_tape", default=None)
 # The graph that is captured, if any; there is none anywhere before `captured` has one.
@@ -190,6 +195,17 @@ def reading(arrays: Sequence[array], host: bool = False, written: Sequence[array
     """Tells all bystanders that arrays are about to be read. written: by the launch that reads."""
     for b in bystanders:
         b.reading(arrays, host, written)
+
+
+def asked(a: array) -> None:
+    """Tells all bystanders that a function was asked for the gradient of an array that has none.
+
+    To be called by that function.
+    """
+    frame = sys._getframe(2)
+    if a._info.floating and not is_own(frame):
+        for b in bystanders:
+            b.asked(a, frame)
 
 
 def end(recorder: Recorder, token: Token[Recorder | None] | None) -> None:

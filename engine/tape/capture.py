@@ -19,6 +19,8 @@ from engine.runtime.storage import Storage
 
 # Every tape looks whether something captures; what only captures need is imported late.
 if TYPE_CHECKING:
+    from types import FrameType
+
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan_parts import Call
     from engine.runtime.recording import Optimized
@@ -71,6 +73,9 @@ class Watcher(Protocol):
 
     def optimized(self, steps: Sequence[Optimized]) -> None:
         """An optimizer of another framework has made a step."""
+
+    def asked(self, a: array, frame: FrameType) -> None:
+        """A program asks for the gradient of an array that requires none. frame: what asks."""
 
     def launched(self, call: Call, site: Site | None) -> None:
         """A launch is about to run off any tape, though not on request."""

@@ -11,6 +11,7 @@ import numpy as np
 from engine.runtime import quick, transfer
 from engine.runtime.array import array
 from engine.runtime.device import HOST
+from engine.runtime.recording import asked, bystanders
 from engine.runtime.structs import Struct
 from engine.tape.records import LaunchRecord, Record
 
@@ -24,6 +25,8 @@ class Gradients(dict[Any, Any]):
     def __missing__(self, key: Any) -> Any:
         arrays = list(_arrays_in(key))
         if not any(a in self or a in self._former for a in arrays):
+            if bystanders and isinstance(key, array):
+                asked(key)
             raise KeyError(key)
         return gradient_of(key)
 
@@ -32,7 +35,11 @@ class Gradients(dict[Any, Any]):
         return super().__contains__(key) or any(a in self for a in arrays)
 
     def get(self, key: Any, default: Any = None) -> Any:
-        return self[key] if key in self else default  # noqa: SIM401
+        if key in self:
+            return self[key]
+        if bystanders and isinstance(key, array) and not key.requires_grad:
+            asked(key)
+        return default
 
 
 def _arrays_in(value: Any) -> Iterator[array]:

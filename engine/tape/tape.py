@@ -452,7 +452,10 @@ class Tape(ReplayedTape):
 
     def get_adjoint(self, a: Any) -> Any:
         """The gradient of an array or a struct (see `gradients`); None for all else."""
-        return gradient_of(a)
+        found = gradient_of(a)
+        if found is None and recording.bystanders and isinstance(a, array):
+            recording.asked(a)
+        return found
 
     def zero(self) -> None:
         """Sets the gradients of all arrays on the tape to zero."""

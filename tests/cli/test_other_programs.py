@@ -87,3 +87,75 @@ def test_equal_calls_that_are_all_checked(adtool: Any) -> None:
     assert done.returncode == 1 and "of equal calls" not in " ".join(done.stdout.split())
     report = adtool.report("script.py")
     assert (len(report["launches"]), report["sampled"]) == (10, [])
+
+
+IDLE = f"""{CALLS.partition("for k")[0]}
+double, x = Double.apply, torch.ones(3)
+"""
+IDLE_LINE = len(IDLE.splitlines()) + 1  # of the first one after it
+
+
+@pytest.mark.parametrize(
+    ("calls", "said", "cure"),
+    [
+        ("double(x)", "was called at {}, but no argument requires a gradient", "requires_grad_()"),
+        ("[Double.apply(x) for _ in range(3)]",
+         "was called 3 times, first at {}, but no argument requires a gradient",
+         "requires_grad=True"),
+        ("with torch.no_grad(): double(x.requires_grad_())",
+         "was called at {}, but gradients are turned off there", "outside of torch.no_grad()"),
+        ("with torch.inference_mode(): Double.apply(x)",
+         "was called at {}, but gradients are turned off there", "torch.inference_mode()"),
+        ("(x.requires_grad_() * double(x.detach())).sum().backward()",
+         "was called at {}, but no argument requires a gradient", "requires_grad_()"),
+    ],
+    ids=["once", "several", "no_grad", "inference_mode", "detached"],
+)  # fmt: skip
+def test_a_function_of_which_no_call_wants_a_gradient(
+    adtool: Any, calls: str, said: str, cure: str
+) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    adtool.script(f"{IDLE}{calls}\n")
+    done = adtool("check", "script.py")
+    text = " ".join(done.stderr.split())
+    assert done.returncode == 2 and "calls no handwritten gradient" not in text
+    assert f"function `Double` {said.format(f'script.py:{IDLE_LINE}')}" in text
+    assert "so there is no gradient to check" in text and cure in text
+
+
+def test_one_call_that_wants_a_gradient_is_enough(adtool: Any) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    adtool.script(f"{IDLE}double(x)\nwith torch.no_grad(): double(x)\n"
+                  "double(x.requires_grad_()).sum().backward()\n")  # fmt: skip
+    report = adtool.report("script.py")
+    assert report["exit_code"] == 0 and report["launches"]
+    assert not any("requires a gradient" in note for note in report["notes"])
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [("Other.apply(x.detach())", True), ("torch.no_grad()(Other.apply)(x)", False)],
+)
+def test_a_function_beside_others_that_are_checked(adtool: Any, call: str, told: bool) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    other = IDLE.replace("class Double", "class Other").partition("double, x")[0]
+    adtool.script(f"{IDLE}{other}double(x.requires_grad_()).sum().backward()\n{call}\n")
+    report = adtool.report("script.py")
+    assert report["exit_code"] == 0 and [x["kernel"] for x in report["launches"]] == ["Double"]
+    said = [n for n in report["notes"] if "`Other` was called" in n and "was not checked" in n]
+    assert bool(said) is told and len(report["notes"]) == len(said)
+
+
+def test_rules_of_jax_are_checked_without_a_gradient_of_the_program(adtool: Any) -> None:
+    pytest.importorskip("jax", reason="jax is not installed")
+    adtool.script(
+        "import jax\nimport jax.numpy as jnp\n\n"
+        "@jax.custom_vjp\ndef cube(x):\n    return x ** 3\n\n"
+        "cube.defvjp(lambda x: (x ** 3, x), lambda x, g: (3 * x ** 2 * g,))\n\n"
+        "@jax.custom_jvp\ndef square(x):\n    return x ** 2\n\n"
+        "square.defjvp(lambda p, t: (p[0] ** 2, 2 * p[0] * t[0]))\n"
+        "cube(jnp.ones(3)), jax.jit(square)(jnp.ones(3))\n"
+    )
+    report = adtool.report("script.py")
+    assert report["exit_code"] == 0
+    assert {x["kernel"] for x in report["launches"]} == {"cube", "square"}

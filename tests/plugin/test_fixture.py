@@ -195,6 +195,36 @@ def test_plain():
     assert "the test calls no handwritten gradient" in said and "Tape" not in said
 
 
+def test_a_marked_test_whose_function_needs_no_gradient(project: Project) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    project.write(
+        "test_idle.py",
+        """
+import pytest
+import torch
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2.0 * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2.0 * grad
+
+@pytest.mark.adtool
+@pytest.mark.parametrize("needed", [False, True])
+def test_double(needed):
+    Double.apply(torch.ones(3, requires_grad=needed))
+""",
+    )
+    done = project()
+    assert done.kinds()["test_double[True]"] == ["passed"]
+    assert done.kinds()["test_double[False]"] != ["passed"]
+    said = done.text("test_double[False]")
+    assert "`Double` was called at test_idle.py:17, but no argument requires a gradient" in said
+
+
 def test_markers_that_are_wrong_stop_at_collection(project: Project) -> None:
     head = "import pytest\nfrom kernels import launch, right\n"
     for name, marker, words in [

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from engine.autograd.comparison.tolerance import Tolerance
-from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Stale
+from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Stale, Ungraded
 from engine.autograd.launch.call import LaunchCall, owners
 from engine.autograd.launch.check import CheckedLaunch, check_launch
 from engine.autograd.launch.experience import Experience
@@ -151,6 +151,7 @@ def with_facts(tape: Tape | CapturedTape, found: TapeResult) -> TapeResult:
         broken=tuple(f for f in facts if isinstance(f, Broken)),
         shared=tuple(f for f in facts if isinstance(f, Shared)),
         made=tuple(f for f in facts if isinstance(f, Made)),
+        ungraded=tuple(f for f in facts if isinstance(f, Ungraded)),
         sought=next((f for f in facts if isinstance(f, Sought)), None),
     )  # fmt: skip
 

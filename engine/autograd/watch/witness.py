@@ -6,11 +6,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from threading import get_ident
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from engine.autograd.facts import Sought, Stale
+from engine.autograd.facts import Sought, Stale, Ungraded
 from engine.autograd.tape.operations import NotReplayable
 from engine.autograd.watch.accumulated import Accumulated, name_of
 from engine.autograd.watch.alone import alone, lock
@@ -25,6 +26,7 @@ from engine.autograd.watch.paths import Paths, read_name, recorded_function
 from engine.autograd.watch.places import WeakPlaces
 from engine.autograd.watch.reach import Kind
 from engine.autograd.watch.shared import SharedGradients
+from engine.autograd.watch.ungraded import Asked
 from engine.autograd.watch.unread import Mixture
 from engine.autograd.watch.views import Views
 from engine.autograd.watch.writes import Writes
@@ -53,6 +55,7 @@ class Witness:
         self._beforehand = Beforehand(self._names)
         self._creations = Creations()
         self._chained = Chained()
+        self._asked = Asked(self._creations)
         self._views = Views()
         # What launches off the tapes wrote.
         self._aside: WeakPlaces[None] = WeakPlaces()
@@ -106,6 +109,15 @@ class Witness:
             self._accumulated.optimized(steps)
             if not self._accumulated.unread.empty:
                 self._stale(self._accumulated.unread.optimized(steps))
+
+    @alone
+    def asked(self, a: array, frame: FrameType) -> None:
+        if not self._closed:
+            self._asked.asked(a, frame, [f.tape for f in self._tapes.values()])
+
+    def ungraded(self) -> Sequence[Ungraded]:
+        """Gradients that the program read, and that were None for want of requires_grad."""
+        return self._asked.facts
 
     def _stale(self, mixtures: Iterable[Mixture]) -> None:
         """Notes mixtures that somebody has read."""
@@ -257,6 +269,7 @@ class Witness:
         self._passes[get_ident()] = followed if followed.functions else None
         self._last = {k: f for k, f in self._last.items() if f is not followed}
         followed.run = run
+        self._asked.began(tape)
         self._stale(self._accumulated.began(tape, run))
         first = followed.overwritten is None
         if followed.overwritten is None:
@@ -313,6 +326,8 @@ class Witness:
         for tape, broken in self._chained.broken():
             self._of(tape).broken.append(broken)
             tape.facts.append(broken)
+        for tape, ungraded in self._asked.of_tapes():
+            tape.facts.append(ungraded)
         self._closed = True
         for followed in self._tapes.values():
             self._rehearse(followed)
