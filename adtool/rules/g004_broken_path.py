@@ -26,7 +26,7 @@ class BrokenPath(Rule):
     code = "G004"
     name = "broken-path"
     severity = "error"
-    otherwise = "warning if the program reads a gradient that an input does not have"
+    otherwise = "warning if the program uses a gradient that an input does not have"
     manual = Manual(
         what="""
             A result of the tape depends on an array with requires_grad=True, but on the way
@@ -44,8 +44,9 @@ class BrokenPath(Rule):
             length, a target). adtool does not report them if the input also gets a gradient by
             another way.
 
-            The finding is a warning if the program reads the gradient of an input of the tape
-            that has no requires_grad (`k.grad` is None), and does not test for None there.
+            The finding is a warning if the program prints or computes with the gradient of an
+            input of the tape that has no requires_grad (`k.grad` is None), and does not test
+            for None there.
 
             For handwritten gradients of other frameworks: the gradient is None, or zero for all
             values, for an input on which the results depend.

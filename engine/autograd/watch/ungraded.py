@@ -11,7 +11,7 @@ from weakref import ref
 
 from engine.autograd.facts import Ungraded
 from engine.autograd.watch.creations import Creations
-from engine.autograd.watch.gradient_reads import reads_at, turns_off_gradients
+from engine.autograd.watch.gradient_reads import GradientRead, read_at, turns_off_gradients
 from engine.classes import dataclass
 from engine.diagnostics.callers import call_at
 from engine.diagnostics.site import Site
@@ -29,6 +29,7 @@ _PLACES = 64  # that are told
 class _Place:
     """A place in a program that reads such a gradient. memory: of the arrays that it read."""
 
+    read: GradientRead
     site: Site
     fact: Ungraded
     tries: int = 0
@@ -41,7 +42,7 @@ class Asked:
 
     def __init__(self, creations: Creations) -> None:
         self._creations = creations
-        # None for places where the program reckons with None.
+        # None for places where the program expects None.
         self._places: dict[tuple[CodeType, int], _Place | None] = {}
         self._last: _Place | None = None
 
@@ -74,9 +75,9 @@ class Asked:
         return [p.fact for p in (*others, self._last) if p is not None]
 
     def of_tapes(self) -> Iterator[tuple[CapturedTape, Ungraded]]:
-        """Those of arrays that are inputs of tapes that ran backward."""
+        """Those that are used where they are read, of inputs of tapes that ran backward."""
         for place in self._places.values():
-            if place is not None and place.tape is not None:
+            if place is not None and place.tape is not None and place.read.used:
                 yield place.tape, place.fact
 
     def _place(self, a: array, frame: FrameType) -> _Place | None:
@@ -84,15 +85,14 @@ class Asked:
         if len(self._places) >= _PLACES or _INSTALLED.match(code.co_filename):
             return None
         site = Site(code, frame.f_lasti, frame.f_lineno)
-        read = reads_at(site)
+        read = read_at(site)
         if read is None:
             return None
         made = self._creations.of(a)
         if _is_meant(made) or (made is None and turns_off_gradients(code.co_filename)):
             return None
-        text, name = read
         span = None if made is None else made.span
-        return _Place(site, Ungraded(text, name, site.span, span))
+        return _Place(read, site, Ungraded(read.text, read.array, site.span, span))
 
     def _found(self, place: _Place, tape: CapturedTape) -> bool:
         """Whether a launch of a tape has such an array as an input, and nothing on it wrote it."""
