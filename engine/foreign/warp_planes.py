@@ -5,6 +5,7 @@ Arrays that share memory share their gradients here, however views of them were 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -40,7 +41,7 @@ class Planes:
         """Of each leaf of floats: its name, the plane's number, and where its numbers are."""
         if not a.begin or not all(a.shape):
             return
-        k = int(np.searchsorted(self._begins, a.begin, side="right")) - 1
+        k = bisect_right(self._begins, a.begin) - 1
         at = a.begin - self._begins[k]
         index = np.full(a.shape, at, np.int64)
         for axis, (n, stride) in enumerate(zip(a.shape, a.strides, strict=True)):
