@@ -1,6 +1,5 @@
 """Entry point of `adtool` and of `python -m adtool`."""
 
-import gc
 import sys
 
 from adtool import paths
@@ -15,6 +14,8 @@ def main() -> None:
     from adtool import interrupts
 
     interrupts.install()  # before anything that takes a while is imported
+    import gc
+
     from adtool import dependencies, starter, streams
 
     streams.occupy()  # else what is opened next would be taken for a stream that is closed
