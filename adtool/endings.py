@@ -111,7 +111,7 @@ def not_wanted(functions: Sequence[Undifferentiated]) -> tuple[str, ...]:
     """
     why, help = _NO_GRADIENT["inputs"]
     asked = [f for f in functions if f.why == "inputs"]
-    return tuple(f"{_called(f)} and was not checked: {why}; {help}" for f in asked[:_FUNCTIONS])
+    return tuple(f"{_called(f)}, and was not checked: {why}; {help}" for f in asked[:_FUNCTIONS])
 
 
 def _called(f: Undifferentiated) -> str:

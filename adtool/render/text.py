@@ -82,7 +82,7 @@ def print_report(
         _print_tables(report, console, verbose)
     _print_findings(report.findings, console, verbose)
     for note in report.notes:
-        _labelled(console, "warning", styles.SEVERITY["warning"], note)
+        _labelled(console, "note", styles.SEVERITY["note"], note)
         console.print()
     if report.durations:
         _print_durations(report.durations, console)
