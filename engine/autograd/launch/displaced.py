@@ -242,12 +242,9 @@ class DisplacedLaunch:
 
     def scale(self, a: str, col: int) -> float:
         """How far to displace an element: by its own size, unless that is next to nothing."""
-        return self._scales_of(a, [col])[0]
-
-    def _scales_of(self, a: str, cols: Sequence[int]) -> list[float]:
         # Steps far below the others' size would drown in coarse rounding.
-        least = (1.0 if self.precision.coarse else 1e-3) * self.typical(a)
-        return [max(abs(self.value(a, col)), least) for col in cols]
+        least = 1.0 if self.precision.coarse else 1e-3
+        return max(abs(self.value(a, col)), least * self.typical(a))
 
     def scales(self, a: str) -> Array:
         """The same for all elements of an input, flat; 0 for those that are not finite."""
@@ -305,7 +302,7 @@ class DisplacedLaunch:
         if eps is not None:
             of = differences.fixed if self.tolerance.literal else differences.extrapolated
             return [of(line, eps, self.precision) for line in lines]
-        scales = self._scales_of(a, cols)
+        scales = self.scales(a)[np.asarray(cols, np.intp)].tolist()
         found = self._slopes(lines, scales)
         if not self.precision.coarse:
             sizes = [abs(self.value(a, col)) for col in cols]

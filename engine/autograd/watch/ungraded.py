@@ -18,7 +18,7 @@ from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.storage import Storage
 from engine.tape.capture import CapturedTape
-from engine.tape.records import LaunchRecord, Record
+from engine.tape.records import LaunchRecord
 
 _INSTALLED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]")
 _TRIES = 8  # reads at one place that are looked up among the tapes
@@ -55,7 +55,7 @@ class Asked:
         if place is None:
             return
         self._last = place
-        if place.tape is None and place.tries < _TRIES:
+        if place.read.used and place.tape is None and place.tries < _TRIES:
             place.tries += 1
             place.memory.append(ref(a.storage))
             for tape in reversed(tapes):
@@ -77,7 +77,7 @@ class Asked:
     def of_tapes(self) -> Iterator[tuple[CapturedTape, Ungraded]]:
         """Those that are used where they are read, of inputs of tapes that ran backward."""
         for place in self._places.values():
-            if place is not None and place.tape is not None and place.read.used:
+            if place is not None and place.tape is not None:
                 yield place.tape, place.fact
 
     def _place(self, a: array, frame: FrameType) -> _Place | None:
@@ -117,10 +117,8 @@ class Asked:
         return True
 
 
-def _reads(r: Record, memory: Sequence[Storage]) -> int | None:
+def _reads(r: LaunchRecord, memory: Sequence[Storage]) -> int | None:
     """The parameter of a launch by which it reads an array in some memory."""
-    if not isinstance(r, LaunchRecord):
-        return None
     return next((i for i in r.plan.inputs if _lies_in(r.values[i], memory)), None)
 
 
