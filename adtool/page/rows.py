@@ -81,7 +81,7 @@ def _pair_row(x: Launch, p: Pair, words: Words, norm: Any) -> list[Any]:
     w, m = p.worst, measures(p)
     entry = f"d {w.row_name} / d {w.col_name}" if w is not None and w.row_name else ""
     if p.by_whole:
-        entry = "none: a quick check, and the tape as a whole"
+        entry = "none: compared as a part of its whole tape"
     if p.joint:
         entry = "none: a random direction through several inputs at once"
     if m.direction:

@@ -92,7 +92,7 @@ def legend(shown: Sequence[TableData]) -> str:
         out.append(f"{JOINT} means one random direction through several inputs at once, which has "
                    "no numbers for each of them")  # fmt: skip
     if any(row.checked == WHOLE for row in rows):
-        out.append(f"{WHOLE} means a quick check, and the tape as a whole")
+        out.append(f"{WHOLE} means as a part of its whole tape")
     if any(row.error.endswith("d") for row in rows):
         out.append("an error with d is that of a direction")
     if any(map(_is_beside_larger, rows)):
@@ -146,8 +146,8 @@ def limits(report: Report) -> list[str]:
         )
     if left := sum(any(p.by_whole for p in x.pairs) for x in report.launches):
         out.append(
-            f"{_launches(left)} checked only as parts of whole tapes and by a quick check, "
-            "because many similar launches were checked in full"
+            f"{_launches(left)} checked only as parts of whole tapes, because many similar "
+            "launches were checked in full"
         )
     if report.sampled:
         out.append(_sampled(report))

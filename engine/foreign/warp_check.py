@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import ModuleType
 
@@ -16,7 +16,7 @@ from engine.foreign.seams import Part
 from engine.foreign.warp_launches import LaunchCheck, meaning_warps
 from engine.foreign.warp_overwrites import overwritten
 from engine.foreign.warp_tapes import WarpTape, WarpWatch
-from engine.foreign.warp_whole import check_whole
+from engine.foreign.warp_whole import FoundWhole, check_whole, some_wrong
 
 # Called with the number of launches that are done, of how many, and the next one's kernel.
 Progress = Callable[[int, int, str], None]
@@ -75,23 +75,36 @@ class Watcher:
     def _checked(
         self, number: int, tape: WarpTape, check: LaunchCheck, options: Options, steps: Steps
     ) -> TapeResult:
-        found: list[LaunchResult] = []
+        found: dict[int, LaunchResult] = {}
+        left: dict[int, LaunchResult] = {}  # to the check of the tape as a whole
         try:
             with meaning_warps():
                 for index, launch in enumerate(tape.launches):
                     key = launch.kernel.key
                     steps.next(key)
                     chosen = not options.launches or index in options.launches
-                    if chosen and options.wants(key):
-                        found.append(check.check(index, launch, options))
-                result = _result(number, tape, found)
+                    if not chosen or not options.wants(key):
+                        continue
+                    like = None if options.partial else check.left(index, launch, options)
+                    if like is not None:
+                        left[index] = like
+                    else:
+                        found[index] = check.check(index, launch, options)
                 if options.partial:
-                    return result
+                    return _result(number, tape, found)
                 lost = tuple(overwritten(self._watch.warp, tape, self._watch.writes))
-                whole = check_whole(check, tape, found, self._watch.writes, bool(lost))
+                writes = self._watch.writes
+                whole = check_whole(check, tape, tuple(found.values()), writes, bool(lost))
+                for index, like in left.items():
+                    answered = index in whole.answered
+                    found[index] = (
+                        like if answered else check.check(index, tape.launches[index], options)
+                    )
+                if left and some_wrong(found.values()):
+                    whole = FoundWhole(None)
         except KeyboardInterrupt:
             raise CheckInterrupted(_result(number, tape, found)) from None
-        return replace(_result(number, tape, found, lost), whole=whole)
+        return replace(_result(number, tape, found, lost), whole=whole.result)
 
 
 class Steps:
@@ -108,9 +121,10 @@ class Steps:
 
 
 def _result(
-    number: int, tape: WarpTape, found: Sequence[LaunchResult],
+    number: int, tape: WarpTape, launches: Mapping[int, LaunchResult],
     lost: tuple[Overwritten, ...] = (),
 ) -> TapeResult:  # fmt: skip
+    found = [launches[index] for index in sorted(launches)]
     unchecked = [
         Unchecked(x.index, f"launch of kernel {x.kernel}", x.skipped, x.site)
         for x in found if x.skipped

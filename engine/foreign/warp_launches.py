@@ -7,7 +7,7 @@ gradients must be.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -19,6 +19,7 @@ from engine import config
 from engine.autograd.comparison.tolerance import largest, relative_to
 from engine.autograd.facts import Peer, Reason
 from engine.autograd.launch.check import LaunchOptions, check_launch
+from engine.autograd.launch.derived import generated
 from engine.autograd.launch.evaluation import Evaluation, EvaluationFailed, Evaluations
 from engine.autograd.launch.experience import Experience
 from engine.autograd.launch.paths import faithful
@@ -26,6 +27,7 @@ from engine.autograd.launch.recorded_arguments import NotRepeatable, recorded_la
 from engine.autograd.results import Entry, LaunchResult, PairResult
 from engine.autograd.tape.options import Options
 from engine.autograd.variables.element_names import element_name
+from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError, Span
 from engine.draws import default_rng
 from engine.foreign.check import Seen
@@ -77,19 +79,38 @@ class LaunchCheck:
         self._seen = Seen()
         self._peer = Peer("Warp", str(getattr(warp, "__version__", "")))
 
+    def left(self, index: int, launch: WarpLaunch, options: Options) -> LaunchResult | None:
+        """What is found of a launch that is left to the check of its tape as a whole.
+
+        None where it is to be checked by itself: see `Experience`.
+        """
+        if not options.of_launch(launch.kernel.key).leaves:
+            return None
+        kind = _kind(launch)
+        like = self.experience.like(kind)
+        if like is None:
+            return None
+        self.experience.add(kind)
+        return replace(like, index=index, site=_span(launch), peer=self._peer)
+
     def check(self, index: int, launch: WarpLaunch, options: Options) -> LaunchResult:
-        """What is found of a launch."""
+        """What is found of a launch by itself."""
+        found, variants = self._checked(index, launch, options)
+        kind = _kind(launch)
+        self.experience.add(kind)
+        self.experience.learn(kind, found, variants is not None and generated(variants))
+        return found
+
+    def _checked(
+        self, index: int, launch: WarpLaunch, options: Options
+    ) -> tuple[LaunchResult, Variants | None]:
+        """The same, with the kernel as the engine has it, where it does."""
         how = options.of_launch(launch.kernel.key)
-        site = launch.site.span if launch.site is not None else None
+        site = _span(launch)
         result = LaunchResult(
-            index,
-            launch.kernel.key,
-            launch.dim,
-            (),
-            place_of(launch.kernel),
-            site,
+            index, launch.kernel.key, launch.dim, (), place_of(launch.kernel), site,
             peer=self._peer,
-        )
+        )  # fmt: skip
         try:
             _refuse_overlaps(launch)
             if linked := next((a.path for a in launch.arrays if links(a.dtype)), ""):
@@ -100,24 +121,26 @@ class LaunchCheck:
                 if launch.kept is None:
                     raise
                 run = WarpRun(self.warp, launch)
-                return check_alone(run, launch, result, str(why), options, self._seen)
+                return check_alone(run, launch, result, str(why), options, self._seen), None
             record = self.record(launch)
         except Untranslatable as why:
-            return replace(result, skipped=str(why))
+            return replace(result, skipped=str(why)), None
         except EngineError as error:
             first = error.diagnostics[0]
-            return replace(result, skipped=f"the engine does not run it: {first.message}")
+            reason = f"the engine does not run it: {first.message}"
+            return replace(result, skipped=reason), None
+        variants = record.plan.variants
         base = check_launch(index, record, how, self.experience).result
         base = replace(base, site=site, kernel=launch.kernel.key, peer=self._peer)
         if base.skipped:
-            return base
+            return base, variants
         try:
             with faithful(recorded_launch(record)) as evaluated:
-                return self._compared(base, launch, evaluated, how)
+                return self._compared(base, launch, evaluated, how), variants
         except (NotRepeatable, Untranslatable) as why:
-            return replace(base, pairs=(), skipped=str(why))
+            return replace(base, pairs=(), skipped=str(why)), variants
         except EvaluationFailed as why:
-            return replace(base, pairs=(), skipped=f"its check could not run: {why}")
+            return replace(base, pairs=(), skipped=f"its check could not run: {why}"), variants
 
     def record(self, launch: WarpLaunch, every: bool = False) -> LaunchRecord:
         """The launch, run by the engine on copies. Raises Untranslatable, EngineError.
@@ -378,6 +401,24 @@ def _refuse_overlaps(launch: WarpLaunch) -> None:
             changed = any(launch.before[x.path] is not launch.after[x.path] for x in (a, b))
             if changed:
                 raise Untranslatable(f"arguments {b.path!r} and {a.path!r} overlap in memory")
+
+
+def _span(launch: WarpLaunch) -> Span | None:
+    """Where it is in the user's code."""
+    return launch.site.span if launch.site is not None else None
+
+
+def _kind(launch: WarpLaunch) -> Hashable:
+    """Equal for launches of one kernel over equal grids, with arguments of equal shapes.
+
+    Also equal: which arrays have gradients, and which are the same memory.
+    """
+    first: dict[Any, str] = {}
+    arrays = tuple(
+        (a.path, a.shape, a.dtype, bool(a.grad), first.setdefault(a.key, a.path))
+        for a in launch.arrays
+    )
+    return "Warp", launch.kernel, launch.dim, launch.block_dim, arrays
 
 
 def place_of(kernel: Any) -> Span:

@@ -5,8 +5,9 @@ Arrays that share memory share their gradients here, however views of them were 
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,34 +38,38 @@ class Planes:
         # What belongs to contents that something else than the tape put there.
         self._left = [np.zeros_like(p) for p in self._planes]
 
-    def places(self, a: ArrayOf) -> Iterator[tuple[str, int, Array]]:
-        """Of each leaf of floats: its name, the plane's number, and where its numbers are."""
+    def _places(self, a: ArrayOf) -> Iterator[tuple[str, int, Array | slice, tuple[int, ...]]]:
+        """Of each leaf of floats: its name, the plane's number, where its numbers are, its shape.
+
+        Where they are, is a slice of the plane where they lie evenly, else an array of places.
+        """
         if not a.begin or not all(a.shape):
             return
         k = bisect_right(self._begins, a.begin) - 1
         at = a.begin - self._begins[k]
-        index = np.full(a.shape, at, np.int64)
-        for axis, (n, stride) in enumerate(zip(a.shape, a.strides, strict=True)):
-            reach = (np.arange(n) * stride).reshape([-1 if d == axis else 1 for d in range(a.ndim)])
-            index = index + reach
         for name, offset, shape, size in _leaves(a.dtype, a.path):
-            inner = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape) * size
-            spread = index.reshape(*index.shape, *(1 for _ in shape)) + offset + inner
-            yield name, k, spread // UNIT
+            full = (*a.shape, *shape)
+            if (*a.strides, *_packed(shape, size)) == _packed(full, size):
+                begin, count = at + offset, math.prod(full)
+                step = size // UNIT
+                yield name, k, slice(begin // UNIT, begin // UNIT + count * step, step), full
+            else:
+                yield name, k, _spread(a, at + offset, shape, size) // UNIT, full
 
     def read(self, a: ArrayOf) -> dict[str, Array]:
         """The gradients of an array, by leaf."""
-        return {name: self._planes[k][at] for name, k, at in self.places(a)}
+        return {n: self._planes[k][at].reshape(full).copy() for n, k, at, full in self._places(a)}
 
     def total(self, a: ArrayOf) -> dict[str, Array]:
         """The gradients of an array by all contents that nothing on the tape has computed."""
-        return {n: self._planes[k][at] + self._left[k][at] for n, k, at in self.places(a)}
+        return {n: (self._planes[k][at] + self._left[k][at]).reshape(full)
+                for n, k, at, full in self._places(a)}  # fmt: skip
 
-    def write(self, a: ArrayOf, values: dict[str, Array]) -> None:
+    def write(self, a: ArrayOf, values: Mapping[str, Array]) -> None:
         """Puts gradients in place."""
-        for name, k, at in self.places(a):
+        for name, k, at, _ in self._places(a):
             if name in values:
-                self._planes[k][at] = values[name].reshape(at.shape)
+                self._planes[k][at] = values[name].reshape(-1)
 
     def leave(self, begin: int, end: int) -> None:
         """Says that something else than the tape wrote at some addresses: gradients end there."""
@@ -74,6 +79,23 @@ class Planes:
                 part = slice(low // UNIT, (high + UNIT - 1) // UNIT)
                 left[part] += plane[part]
                 plane[part] = 0.0
+
+
+def _packed(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """The strides of an array without gaps, of elements of some bytes."""
+    strides: list[int] = []
+    for n in reversed(shape):
+        strides.insert(0, size)
+        size *= n
+    return tuple(strides)
+
+
+def _spread(a: ArrayOf, at: int, shape: tuple[int, ...], size: int) -> Array:
+    """The distances of an array's numbers from where its plane begins, in bytes, one by one."""
+    index = np.full((), at, np.int64)
+    for n, stride in zip((*a.shape, *shape), (*a.strides, *_packed(shape, size)), strict=True):
+        index = index[..., None] + np.arange(n) * stride
+    return index.reshape(-1)
 
 
 def _leaves(dtype: Any, path: str) -> Iterator[tuple[str, int, tuple[int, ...], int]]:

@@ -23,6 +23,7 @@ import warp as wp
 from tests.foreign.warp_corpus import (
     Particle,
     added,
+    dynamic_loop,
     energy,
     generic,
     of_a_mesh,
@@ -77,6 +78,40 @@ def test_a_right_tape_passes_as_a_whole() -> None:
     assert verdicts(found) == {"pass"} and not found.overwritten and not found.unchecked
     assert found.whole is not None and found.whole.verdict == "pass"
     assert found.whole.rel_error < 1e-5
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("used", [True, False])
+@pytest.mark.parametrize("wrong", [None, 1, 33, 39])
+def test_many_launches_are_left_to_their_tape(
+    wrong: int | None, used: bool, shared: bool
+) -> None:  # fmt: skip
+    """The loop of one launch goes round twice, which Warp's adjoint has wrong.
+
+    used: its result reaches the loss. shared: all launches read one array.
+    """
+
+    def program() -> None:
+        x, loss = array(), zeros(1)
+        with wp.Tape() as tape:
+            for k in range(40):
+                m = zeros()
+                launch(dynamic_loop, x if shared else array(), 2 if k == wrong else 0, m)
+                if used or k != wrong:
+                    launch(summed, m, loss)
+        tape.backward(loss)
+
+    found = checked(program)
+    loops = [x for x in found.launches if x.kernel == "dynamic_loop"]
+    assert [x.index for x in found.launches] == sorted(x.index for x in found.launches)
+    assert len(loops) == 40 and not found.unchecked
+    failed = [k for k, x in enumerate(loops) if {p.verdict for p in x.pairs} != {"pass"}]
+    left = [x for x in found.launches if any(p.by_whole for p in x.pairs)]
+    if wrong is None:
+        assert found.whole is not None and found.whole.verdict == "pass"
+        assert not failed and len(left) == 2 * (40 - 24)
+    else:
+        assert failed == [wrong] and (not left or not used)
 
 
 def test_an_array_without_a_gradient_cuts_the_path() -> None:

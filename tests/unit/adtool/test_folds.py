@@ -246,7 +246,7 @@ def test_every_format_says_what_was_looked_at_briefly() -> None:
     lines = [
         "2 launches were checked only along one random direction through several inputs at once, "
         "because similar launches were checked in full",
-        "1 launch was checked only as parts of whole tapes and by a quick check, because many "
+        "1 launch was checked only as parts of whole tapes, because many "
         "similar launches were checked in full",
     ]
     given = briefly()
