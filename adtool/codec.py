@@ -111,7 +111,7 @@ def brief(value: object) -> str:
     """The same as `dumps`, without fields that hold their defaults: for results on their way."""
     with _deep():
         data = encode(value, {}, brief=True)
-        return json.dumps(data, separators=(",", ":"), allow_nan=False)
+        return json.dumps(data, separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
 def encode(value: object, known: dict[int, list[Any]] | None = None, brief: bool = False) -> Any:
@@ -125,15 +125,16 @@ def encode(value: object, known: dict[int, list[Any]] | None = None, brief: bool
         return value
     if kind is float and math.isfinite(value):  # type: ignore[arg-type]
         return value
-    if is_dataclass(value) and not isinstance(value, type):
-        if brief:
-            given = ((name, getattr(value, name), default) for name, default in _defaults(kind))
-            return {
-                name: encode(x, known, brief)
-                for name, x, d in given
-                if x is not d and (type(x) is not type(d) or x != d)
-            }
-        return {name: encode(getattr(value, name), known) for name in _names(kind)}
+    if (own := _fields(kind)) is not None:
+        if not brief:
+            return {name: encode(getattr(value, name), known) for name, _ in own}
+        out = {}
+        for name, default in own:
+            x = getattr(value, name)
+            if x is not default and (type(x) is not type(default) or x != default):
+                # Most are plain: a call for each would take as long again.
+                out[name] = x if type(x) in _PLAIN else encode(x, known, brief)
+        return out
     if isinstance(value, (tuple, list)):
         if set(map(type, value)) <= _PLAIN:
             return list(value)
@@ -159,13 +160,9 @@ def encode(value: object, known: dict[int, list[Any]] | None = None, brief: bool
 
 
 @cache
-def _defaults(kind: type) -> tuple[tuple[str, Any], ...]:
-    return tuple((f.name, f.default) for f in fields(kind))
-
-
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind))
+def _fields(kind: Any) -> tuple[tuple[str, Any], ...] | None:
+    """The fields of a dataclass and their defaults; None for other types."""
+    return tuple((f.name, f.default) for f in fields(kind)) if is_dataclass(kind) else None
 
 
 def decode(kind: Any, data: Any) -> Any:

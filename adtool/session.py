@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from engine.autograd import PassNotes, TapeResult, Undifferentiated, Unwatched
 
 _TEMPORARY = "set TMPDIR to a writable folder with free space"
-_POLL = 0.05  # seconds between two looks at the status page
+_POLL = 0.02  # seconds between two looks at the status page
 _GRACE = 2.0  # seconds that an interrupted target gets to clean up
 
 

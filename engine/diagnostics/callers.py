@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from engine.diagnostics.site import Site, column
+from engine.diagnostics.span import Span
 from engine.reading import getlines
 
 _LONGEST = 60  # characters of an expression that still names something
@@ -15,9 +16,11 @@ _LONGEST = 60  # characters of an expression that still names something
 
 def call_at(site: Site | None) -> ast.Call | None:
     """The call at a place; None where the text is not there, or says nothing of it."""
-    if site is None:
-        return None
-    span = site.span
+    return None if site is None else _call_of(site.span)
+
+
+@lru_cache(maxsize=1024)
+def _call_of(span: Span) -> ast.Call | None:
     best = None
     for call in _calls(span.file, span.line):
         first, last = call.lineno, call.end_lineno or call.lineno
@@ -56,6 +59,7 @@ def argument_list(call: ast.Call, names: Sequence[str]) -> list[ast.expr] | None
     return out
 
 
+@lru_cache(maxsize=1024)
 def text(expression: ast.expr) -> str:
     """An expression as text on one line; empty where it is too long to name anything."""
     out = " ".join(ast.unparse(expression).split())

@@ -123,6 +123,8 @@ class _Search:
 
 def _members(value: Any) -> Iterable[tuple[str, Any]]:
     kind = type(value)
+    if _holds_none(kind):
+        return ()
     if kind is list or kind is tuple:
         if value and isinstance(value[0], (int, float, str, bytes)):
             return []  # data
@@ -131,21 +133,36 @@ def _members(value: Any) -> Iterable[tuple[str, Any]]:
         return [(f"[{k!r}]", v) for k, v in value.items() if isinstance(k, (str, int))]
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         return [(f".{f}", v) for f, v in zip(kind._fields, value, strict=False)]
-    if isinstance(value, (type, ModuleType)):
-        return []
-    if not isinstance(value, Struct):
-        package = str(kind.__module__).split(".")[0]
-        if (
-            is_of_engine(kind)
-            or package in _OTHERS
-            or (package in sys.stdlib_module_names and package != "__main__")
-        ):
-            return []
     try:
         fields = object.__getattribute__(value, "__dict__")
     except AttributeError:
         fields = {s: getattr(value, s, None) for s in _slots(kind)}
     return [(f".{k}", v) for k, v in list(fields.items()) if isinstance(k, str)]
+
+
+# Types of libraries whose objects are not looked into; those of programs are not kept alive.
+_closed: set[type] = set()
+
+
+def _holds_none(kind: type) -> bool:
+    """Whether objects of a type are not looked into: data, modules, classes, those of libraries."""
+    if kind in _closed:
+        return True
+    if issubclass(kind, (type, ModuleType)):
+        return True
+    if kind in (list, tuple, dict) or issubclass(kind, Struct):
+        return False
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return False
+    package = str(kind.__module__).split(".")[0]
+    if (
+        is_of_engine(kind)
+        or package in _OTHERS
+        or (package in sys.stdlib_module_names and package != "__main__")
+    ):
+        _closed.add(kind)
+        return True
+    return False
 
 
 def _slots(kind: type) -> list[str]:
