@@ -25,17 +25,20 @@ from adtool.captures.run import Run
 from adtool.checking import check_tapes
 from adtool.exits import because
 from adtool.faults import Seen
+from adtool.job import TRACES
 from adtool.outcome import Outcome
 from adtool.report import Finding
 from adtool.rules import load_rules
 from adtool.session import Session
+from adtool.traces import Traces
 from engine.archive import Archive, ArchiveError, only, unpack, with_contents, with_dim, with_length
+from engine.autograd import trace
 from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from adtool.job import Job, ReduceOptions
     from adtool.status import StatusWriter
-    from engine import Fault
+    from engine import CapturedTape, Fault
 
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 _TRUST = "; --trust also checks launches that run C++ code"
@@ -94,6 +97,9 @@ def _write(search: _Search, run: Run, small: Archive, path: Path) -> tuple[Sourc
         for d in sorted(digests):
             out.raw(d, search.store.raw(d))
         out.text(container.TAPES, codec.dumps(small))
+        # What `adtool graph` and `adtool trace` show. It never ran, so it has no times and norms.
+        tapes = tuple(trace(t, TRACES) for t in search.unpacked(small))
+        out.text(container.TRACES, codec.brief(Traces(tapes, len(tapes))))
         sources: list[Source] = []
         for s in run.head.sources:
             if s.name in small.files:
@@ -149,7 +155,7 @@ class _Search:
     def checked(self, archive: Archive) -> _Checked:
         """The check of an archive. Raises ArchiveError."""
         self._page.check(0, 1, 0, self._most - self._left, self._most, "reducing")
-        tapes = unpack(archive, self.store, trust=self._job.options.trust, limit=self._limit)
+        tapes = self.unpacked(archive)
         faults: dict[Any, Seen] = {}
 
         def note(f: Fault) -> None:
@@ -158,6 +164,10 @@ class _Search:
         with engine.watching(note, races=True):
             outcome = check_tapes(tapes, self._job.options)
         return _Checked(outcome, tuple(faults.values()))
+
+    def unpacked(self, archive: Archive) -> list[CapturedTape]:
+        """The tapes of an archive. Raises ArchiveError."""
+        return unpack(archive, self.store, trust=self._job.options.trust, limit=self._limit)
 
     def findings(self, found: _Checked, more: Sequence[Seen] = ()) -> list[Finding]:
         """What the rules say of it, the worst first."""

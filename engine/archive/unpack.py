@@ -112,6 +112,11 @@ class ArchivedSite(Site):
         self.code = cast(Any, None)
         self.instruction = 0
 
+    @property
+    def file(self) -> str:
+        """The file of the call."""
+        return self.span.file
+
 
 class ArchivedOutline(Outline):
     """An array as an archive describes it."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from engine.tape.capture import CapturedTape
+from engine.tape.outline import Outline, key_of
+from engine.tape.records import LaunchRecord
 from engine.tape.tracing import TapeTrace, Tracer
 
 
@@ -10,9 +12,21 @@ def trace(tape: CapturedTape, limit: int | None = None) -> TapeTrace:
     """A captured tape as data: its operations with times, and gradients of its backward pass.
 
     limit: how many operations to keep; those in the middle of a longer tape are left out. A
-    tape that was not traced (see `engine.capturing`) has neither names nor times nor norms.
+    tape that was not traced (see `engine.capturing`) has neither times nor norms, and its arrays
+    have only the names that an archive holds.
     """
     first = tape.first_backward
     seeded = () if first is None else first.seeded
-    tracer = tape.tracer or Tracer()
+    tracer = tape.tracer or _archived(tape)
     return tracer.trace(tape.index, tape.records, seeded, limit)
+
+
+def _archived(tape: CapturedTape) -> Tracer:
+    """Of a tape that was not traced: its arrays are named as launches of an archive have them."""
+    tracer = Tracer()
+    for r in tape.records:
+        if isinstance(r, LaunchRecord) and r.names is not None:
+            for a, name in zip(r.values, r.names, strict=True):
+                if isinstance(a, Outline) and name:
+                    tracer.names.setdefault(key_of(a), (name, name))
+    return tracer

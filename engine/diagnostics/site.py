@@ -29,6 +29,11 @@ class Site:
         self._span: Span | None = None
 
     @property
+    def file(self) -> str:
+        """The file of the call; cheaper than that of `span`."""
+        return self.code.co_filename
+
+    @property
     def span(self) -> Span:
         """The call's place; the whole line where Python keeps no columns (before 3.11)."""
         if self._span is None:

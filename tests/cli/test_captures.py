@@ -126,6 +126,22 @@ def test_a_finding_is_reduced_to_one_thread(project: Tool) -> None:
     assert "error: nothing to reduce: the check of the capture gives no G003" in none.stderr
 
 
+def test_what_is_left_can_be_drawn_and_becomes_the_last_run(project: Tool) -> None:
+    assert project("capture", "--out", "run.adt", "train.py").returncode == 0
+    assert project("reduce", "run.adt").returncode == 0
+    moved(project, "run.min.adt")
+    row = project("trace", "run.min.adt")
+    assert "tape 0 of 1 of run.adt: 1 operation, 2 arrays" in row.stdout, row.stderr
+    assert ["0:0", "springs", "x", "y", "1", "8", "B"] in [
+        x.split()[:7] for x in row.stdout.splitlines()
+    ]
+    drawn = project("graph", "run.min.adt")
+    assert drawn.returncode == 0 and "G001 wrong-gradient" in drawn.stdout
+    checked = project("check", "run.min.adt")
+    assert checked.returncode == 1 and "no tape" not in checked.stdout + checked.stderr
+    assert project("graph").stdout == drawn.stdout
+
+
 def test_everything_else_takes_captures(project: Tool) -> None:
     assert project("capture", "--check", "--out", "run.adt", "train.py").returncode == 0
     moved(project, "run.adt")
@@ -158,6 +174,8 @@ def test_native_code_needs_trust(adtool: Tool) -> None:
     done = adtool("check", "run.adt")
     assert done.returncode == 2
     assert "C++ code of the capture" in done.stderr
+    assert adtool("reduce", "--code", "G012", "run.adt").returncode == 0
+    assert "1 operation, 1 array" in adtool("trace", "run.min.adt").stdout
     assert adtool.report("--trust", "run.adt")["findings"][0]["code"] == "G001"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from engine.classes import dataclass
+from engine.tape.captured import BarredLaunch
 from engine.tape.graph.names import Names
 from engine.tape.outline import Key, key_of
 from engine.tape.record import Record
@@ -136,7 +137,7 @@ class Lister:
         gap = range(0) if limit is None else left_out(total, limit)
         launches = 0
         for i, r in enumerate(records):
-            is_launch = isinstance(r, LaunchRecord)
+            is_launch = isinstance(r, (LaunchRecord, BarredLaunch))
             if i not in gap:
                 self._operations.append(self._operation(i, launches if is_launch else -1, r))
             launches += is_launch
@@ -159,6 +160,9 @@ class Lister:
             dim = r.dim
             kernel, positions = self._launched(r)
             arrays = [r.values[p] for p in positions]
+        elif isinstance(r, BarredLaunch):
+            dim, arrays, at = r.dim, [], r.definition
+            kernel = self._kind(ListedKernel("launch", r.name, at.file, at.line, (), (), ()))
         else:
             arrays = list(self._functions.get(index, r.arrays))
             kernel = self._other(r, len(arrays))
@@ -219,7 +223,7 @@ class Lister:
     def _site(self, r: Record) -> int:
         if r._site is None:
             return -1
-        place = (r._site.code.co_filename, r._site.line)
+        place = (r._site.file, r._site.line)
         return self._sites.setdefault(place, len(self._sites))
 
     def _listed(self, names: Names) -> tuple[ListedArray, ...]:
