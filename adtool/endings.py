@@ -208,10 +208,12 @@ def uncalled(frameworks: Sequence[str], what: str) -> Failure:
     )
 
 
-def no_launch(command: str, frameworks: Sequence[str] = ()) -> tuple[str, str]:
+def no_launch(
+    command: str, frameworks: Sequence[str] = (), script: str = "this script"
+) -> tuple[str, str]:
     """The message and the help of a command that needs a launch on a tape, and found none.
 
-    command: its name. frameworks: that the program uses in place of the engine.
+    command: its name. frameworks: that the program uses in place of the engine. script: its name.
     """
     if WARP_NAME in frameworks:
         return (
@@ -221,7 +223,7 @@ def no_launch(command: str, frameworks: Sequence[str] = ()) -> tuple[str, str]:
     if frameworks:
         named = _with_functions(frameworks)
         return (
-            f"`adtool {command}` is only for tapes of engine or Warp; this script uses "
+            f"`adtool {command}` is only for tapes of engine or Warp; {script} uses "
             + (named or " and ".join(frameworks)),
             f"`adtool check` checks functions of {named} with handwritten gradients"
             if named else _CHECKS,

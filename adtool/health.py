@@ -40,7 +40,7 @@ class Health:
     first: the index of the operation where it goes wrong first, None where nothing does;
     why: what is wrong there. array: the position of the array that this is about, where a finding
     names one and no operation. homeless: findings that nothing in the picture stands for, such as
-    those that say what was not checked: that is no failure.
+    those that say what was not checked: that is no problem.
     unchecked: what is to be said of launches that were not checked, empty where all were.
     """
 

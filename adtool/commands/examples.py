@@ -37,7 +37,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "graph": (
         ("adtool graph train.py --out tape.svg", "Run a script, check it, and draw its tape."),
         ("adtool graph --out tape.svg", "Draw the tape of the last run in this folder."),
-        ("adtool graph --failing --out path.svg", "Draw only the path to the first failure."),
+        ("adtool graph --failing --out path.svg", "Draw only the path to the first problem."),
     ),
     "trace": (
         ("adtool trace train.py", "List every operation: time, memory and gradient norm."),

@@ -64,7 +64,7 @@ def graph(
         typer.Option(
             metavar="N",
             min=0,
-            help="Draw this tape (default: the first with a failure).",
+            help="Draw this tape (default: the first with a problem).",
             rich_help_panel=opt.PICTURE,
         ),
     ] = None,
@@ -72,7 +72,7 @@ def graph(
         bool,
         typer.Option(
             "--failing",
-            help="Draw only the path to the first failure.",
+            help="Draw only the path to the first problem.",
             rich_help_panel=opt.PICTURE,
         ),
     ] = False,
@@ -198,14 +198,14 @@ def graph(
     unseen = [words for words in (last.unchecked, health.unchecked, *last.remarks) if words]
     if last.unchecked:
         lines.append(f"{last.unchecked}: colours only show the norms of the "
-                     "backward pass; run `adtool check SCRIPT` to find failures")  # fmt: skip
+                     "backward pass; run `adtool check SCRIPT` to find problems")  # fmt: skip
     if health.unchecked:
         lines.append(f"{health.unchecked}: run `adtool check SCRIPT` to check all")
     lines += [f"note: {remark}" for remark in last.remarks]
     if failing and health.first is None:
         what = (
-            "no failure has a place in the picture" if health.outside
-            else "no failure is known" if unseen
+            "no problem has a place in the picture" if health.outside
+            else "no problem is known" if unseen
             else "no check failed"
         )  # fmt: skip
         lines.append(f"{what}: the whole tape is drawn")
@@ -220,7 +220,7 @@ def graph(
     data = drawn(found, kind)
     if health.first is not None:
         of = "" if health.array is None else f"array {_array(trace, health.array)}, first used by "
-        lines.append(f"first failure: {of}{_operation(trace, health.first)}: {health.why}")
+        lines.append(f"first problem: {of}{_operation(trace, health.first)}: {health.why}")
     for f in health.homeless:
         place = f" ({short(f.file)}:{f.line})" if f.file else ""
         suppressed = " (suppressed)" if f.suppressed else ""
@@ -283,11 +283,16 @@ def _captured(job: Job, keep: Keep | None, timeout: float, plain: bool) -> Last:
 
 
 def _chosen(last: Last, number: int | None) -> tuple[TapeTrace, Health]:
-    """The tape that was asked for; else the first with a failure, or the first."""
+    """The tape that was asked for; else the first with a problem, or the first."""
     from adtool.health import health
 
     tapes = last.traces.tapes
     if not tapes:
+        if last.report is not None and last.report.foreign:
+            from adtool.endings import no_launch
+
+            used = list(dict.fromkeys(x.framework for x in last.report.launches))
+            raise ToolError(*no_launch("graph", used, f"`{last.script}`"))
         raise ToolError(
             "the last run recorded nothing on a tape", "name a script that records a tape"
         )

@@ -71,7 +71,7 @@ def test_findings_are_red(adtool: Tool, root: object) -> None:
     sample = os.path.join(str(root), "samples", "broken_wrong_gradient.py")
     done = adtool("graph", sample, "--out", "tape.dot")
     assert done.returncode == 0, done.stderr
-    assert "first failure: launch 0:1 of kernel `robust_loss`: G001 wrong-gradient" in done.stdout
+    assert "first problem: launch 0:1 of kernel `robust_loss`: G001 wrong-gradient" in done.stdout
     text = (adtool.folder / "tape.dot").read_text()
     hit = re.search(r'BGCOLOR="(#\w+)"><B>robust_loss', text)
     assert hit is not None
@@ -132,7 +132,7 @@ def test_what_is_wrong_beside_the_launches_is_in_the_picture(
     adtool.script(BESIDE)
     done = adtool("graph", "--failing", "--out", "tape.dot", "script.py", how)
     assert done.returncode == 0, done.stderr
-    first = "" if how == "right" else "first failure: "
+    first = "" if how == "right" else "first problem: "
     assert first + words in " ".join(done.stdout.split())
     drawn = (adtool.folder / "tape.dot").read_text()
     assert ("an error was found here" in drawn) == (how != "right")

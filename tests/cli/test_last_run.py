@@ -93,9 +93,9 @@ def seen(run: Run, script: str, later: bool = False) -> None:
         return
     assert views["graph"][0] == views["report"][0] == 0, views
     failed = script == "wrong"
-    assert ("first failure: launch 0:0 of kernel `wrong`: G001" in views["graph"][1]) == failed
+    assert ("first problem: launch 0:0 of kernel `wrong`: G001" in views["graph"][1]) == failed
     assert ("no check failed" in views["graph"][1]) == (not failed and not later)
-    assert ("no failure is known" in views["graph"][1]) == (not failed and later)
+    assert ("no problem is known" in views["graph"][1]) == (not failed and later)
     page = Path("view.html").read_text()
     for name, why in LATER.items():
         note = f"a later check of `{name}` gave no result to show: {why}"
@@ -133,7 +133,7 @@ def test_a_run_that_was_not_checked_is_not_called_healthy(run: Run) -> None:
         code, text = run("graph", "--failing", "--out", "view.dot", *words)
         assert code == 0
         assert "no gradient was checked" in text and "`adtool check SCRIPT`" in text
-        assert "no failure is known: the whole tape is drawn" in text
+        assert "no problem is known: the whole tape is drawn" in text
         assert "no check failed" not in text
         assert "no gradient was checked" in Path("view.dot").read_text()
 
@@ -202,8 +202,8 @@ def test_what_a_check_left_out_is_no_failure(run: Run) -> None:
     code, said = run("check", "--kernel", "right", "two.py")
     assert code == 0 and "warning[G012]" in said
     said = run("graph", "--failing")[1]
-    assert "first failure" not in said
-    assert "no failure is known: the whole tape is drawn" in said
+    assert "first problem" not in said
+    assert "no problem is known: the whole tape is drawn" in said
     assert "not in the picture: G012 unchecked" in said
 
 
@@ -297,7 +297,7 @@ def test_every_view_says_what_is_suppressed(run: Run, options: str) -> None:
     for tape in (None, 0, 2):
         which = () if tape is None else ("--tape", str(tape))
         drawn = run("graph", *which, "--failing", "--out", "view.dot")[1]
-        (first,) = (x for x in drawn.splitlines() if "first failure" in x)
+        (first,) = (x for x in drawn.splitlines() if "first problem" in x)
         assert f"launch {tape or 0}:0 of kernel `wrong`" in first
         assert first.endswith(" (suppressed)")
         picture = Path("view.dot").read_text()
@@ -324,7 +324,7 @@ def test_what_is_not_suppressed_is_shown_first(run: Run) -> None:
     code, told = run("check", "tapes.py")
     assert code == 1 and "1 suppressed" in told, told
     _, drawn = run("graph", "--out", "view.dot")
-    assert "first failure: launch 0:1 of kernel `right`: G001" in drawn
+    assert "first problem: launch 0:1 of kernel `right`: G001" in drawn
     assert "suppressed" not in drawn
     picture = Path("view.dot").read_text()
     assert "red: an error was found here (or a suppressed one, where the box says so)" in picture

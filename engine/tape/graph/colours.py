@@ -113,7 +113,7 @@ class Colours:
             words = " without a gradient, or with one of 0" if scaled else ""
             out.append(Key(f"grey box: an operation{words}", fill=HEAD))
         if any(a.first for a in arrays) or any(x.first for x in boxes):
-            out.append(Key("thick line: the first failure", line=FIRST, thick=True))
+            out.append(Key("thick line: the first problem", line=FIRST, thick=True))
         if "gradient" in self.levels and self.low != self.high:
             ends = (norm_text(10**v) for v in (self.low, self.high))
             low, high = self._mixed(self.low), self._mixed(self.high)

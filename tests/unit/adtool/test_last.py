@@ -7,6 +7,7 @@ import os
 import stat
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from adtool.cli import main
 from adtool.exits import ToolError
 from adtool.job import CheckOptions, Target
 from adtool.keeping import keeping
-from adtool.report import Report
+from adtool.report import Launch, Report
 from adtool.session import Session
 from adtool.traces import Traces
 from engine.autograd import GraphOptions, Mark, dot, trace
@@ -117,7 +118,19 @@ def test_options_of_the_picture(graph: Graph) -> None:
     assert "no gradient reached it" not in text
 
 
-def test_failing_is_the_path_of_the_first_failure(graph: Graph) -> None:
+def test_a_run_without_tapes_of_the_engine_is_said_to_have_none(graph: Graph) -> None:
+    called = Launch(0, 0, "Double", "script.py", 1, (), (), framework="PyTorch")
+    session = Session(
+        Target("script.py"), CheckOptions(), (), traces=codec.dumps(Traces((), 0))
+    )  # fmt: skip
+    with keeping() as keep:
+        last.remember(session, replace(PASSED, launches=(called,)), keep)
+    code, out, err = graph()
+    assert (code, out) == (2, "")
+    assert "`adtool graph` is only for tapes of engine or Warp; `script.py` uses PyTorch" in err
+
+
+def test_failing_is_the_path_of_the_first_problem(graph: Graph) -> None:
     remember(record(8, 5))
     assert '"unused' in graph()[1]
     part = graph("--failing")[1]
@@ -125,7 +138,7 @@ def test_failing_is_the_path_of_the_first_failure(graph: Graph) -> None:
     assert "repeated 5x" in part
     code, out, _ = graph("--failing", "--out", "part.dot")
     assert code == 0
-    assert "first failure: launch 0:5 of kernel `scale`: the gradient ends here" in out
+    assert "first problem: launch 0:5 of kernel `scale`: the gradient ends here" in out
     assert "not on the drawn path: 1 of 10" in out
 
 

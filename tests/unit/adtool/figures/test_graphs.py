@@ -199,7 +199,7 @@ def test_where_nan_begins_looks_unlike_what_follows_from_it() -> None:
         for g in scene.groups if g.id.startswith("op")
     }  # fmt: skip
     assert thick["op1"] > thick["op0"] == thick["op2"]
-    assert "thick line: the first failure" in texts(scene)
+    assert "thick line: the first problem" in texts(scene)
 
 
 def texts(scene: Scene) -> list[str]:
