@@ -13,7 +13,7 @@ from adtool.commands.check_runs import CheckRuns
 from adtool.executors import executor
 from adtool.executors.base import INTERRUPTED
 from adtool.exits import ToolError
-from adtool.fixes.available import Offers
+from adtool.fixes.available import Offers, fixable
 from adtool.fixes.edits import diff
 from adtool.fixes.files import write
 from adtool.fixes.search import Found, search
@@ -55,19 +55,38 @@ class Fixing:
                     "save it in a file, and name the file",
                 )
         if self.write:
-            found = search(tasks, _silently(runs, tasks), self.unsafe)
+            reports = _silently(runs, tasks)
+            found = search(tasks, reports, self.unsafe)
             write(found.changes)
             for change in found.changes:
                 linecache.checkcache(change.file)
-            _tell(found, runs, "fixed")
+            self._tell(found, runs, reports, "fixed")
             return runs.run(tasks)
         reports = runs.reports(tasks)
         if any(_interrupted(r) for r in reports):
             return runs_exit_code(reports)
         found = search(tasks, reports, self.unsafe)
-        _tell(found, runs, "would fix")
+        self._tell(found, runs, reports, "would fix")
         _show(found, runs)
         return runs_exit_code(reports)
+
+    def _tell(self, found: Found, runs: CheckRuns, reports: Sequence[Report], word: str) -> None:
+        """What is fixed, and what is not: where reports go for people."""
+        if runs.style.quiet and not found.left and not found.changes:
+            return
+        stream = sys.stderr if runs.style.data_on_stdout else sys.stdout
+        for f in found.fixed:
+            assert f.fix is not None
+            say(f"{word} {_named(f)}: {f.fix.message}", file=stream)
+        for f, why in found.left:
+            say(f"not fixed: {_named(f)}: {why}", file=stream)
+        if not (found.fixed or found.left) and all(r.error is None for r in reports):
+            others = any(fixable(r.findings)[1] for r in reports) and not self.unsafe
+            say(f"nothing to fix: no finding has a {'safe ' * others}fix", file=stream)
+        if word == "fixed":
+            for change in found.changes:
+                say(f"changed {short(change.file)}", file=stream)
+        stream.flush()
 
 
 def fixing(write: bool, show: bool, unsafe: bool) -> Fixing | None:
@@ -92,22 +111,6 @@ def _silently(runs: CheckRuns, tasks: Sequence[CheckScript]) -> list[Report]:
 
 def _interrupted(report: Report) -> bool:
     return report.error is not None and report.error.kind == INTERRUPTED
-
-
-def _tell(found: Found, runs: CheckRuns, word: str) -> None:
-    """What is fixed, and what is not: where reports go for people."""
-    if runs.style.quiet and not found.left and not found.changes:
-        return
-    stream = sys.stderr if runs.style.data_on_stdout else sys.stdout
-    for f in found.fixed:
-        assert f.fix is not None
-        say(f"{word} {_named(f)}: {f.fix.message}", file=stream)
-    for f, why in found.left:
-        say(f"not fixed: {_named(f)}: {why}", file=stream)
-    if word == "fixed":
-        for change in found.changes:
-            say(f"changed {short(change.file)}", file=stream)
-    stream.flush()
 
 
 def _named(f: Finding) -> str:

@@ -158,6 +158,33 @@ def test_a_fix_that_brings_another_fault_to_light_is_not_made(adtool: Tool) -> N
     assert "changed" not in done.stderr
 
 
+@pytest.mark.parametrize("option", ["--fix", "--diff"])
+def test_it_is_told_that_there_is_nothing_to_fix(adtool: Tool, option: str) -> None:
+    adtool.script(SHARED, "shared.py")
+    wrong = (
+        "import engine as wp\nfrom shared import cubes\n"
+        "x, y = wp.ones(2, requires_grad=True), wp.zeros(2, requires_grad=True)\n"
+        "with wp.Tape() as tape:\n    wp.launch(cubes, 2, inputs=[x], outputs=[y])\n"
+    )
+    adtool.script(wrong)
+    none = "nothing to fix: no finding has a fix\n"
+    done = adtool("check", option, "script.py")
+    assert done.returncode == 1 and none in done.stdout and not done.stderr
+    done = adtool("check", option, "--format", "json", "script.py")
+    assert json.loads(done.stdout)["exit_code"] == 1 and done.stderr == none
+    assert "to fix" not in adtool("check", "-q", option, "script.py").stdout
+    adtool.script(
+        MAIN.replace("y = room(2)", "y = wp.zeros(2, requires_grad=True)").replace(
+            "        dtype=float,  # one a line\n", "        requires_grad=True,\n"
+        )
+    )
+    done = adtool("check", option, "script.py")
+    assert "nothing to fix: no finding has a safe fix\n" in done.stdout
+    adtool.script("raise ValueError")
+    done = adtool("check", option, "script.py")
+    assert done.returncode == 2 and "to fix" not in done.stdout + done.stderr
+
+
 def test_a_module_of_two_scripts_is_fixed_once(adtool: Tool) -> None:
     text = (
         "import engine as wp\nfrom shared import room, square, total\n"
