@@ -97,7 +97,8 @@ class Made:
 class Ungraded:
     """An array without requires_grad, of which a program read the gradient, and got None.
 
-    text: what it read, as `k.grad`; array: what it calls the array. site: where it read. made:
+    text: what it read, as `k.grad`; array: what it calls the array, where it made it or, if that
+    has no name, where it read. site: where it read. made:
     where the array was made, None where that is not known. kernel, argument: of a launch on a tape
     that ran backward and has the array as an input; launch: its number, -1 where there is none.
     """

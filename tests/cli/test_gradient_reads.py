@@ -136,6 +136,32 @@ def test_each_use_of_a_gradient_that_is_none_is_told(adtool: Tool) -> None:
     assert done.returncode == 1 and "warning[G004]" in done.stdout
 
 
+# How programs come to the gradient by another name than that of the array.
+GIVEN = {
+    "a loop": ("for p in (x, k):\n    print(p.grad)\n", "p.grad", "k"),
+    "a loop of pairs": ("for n, p in {'k': k}.items():\n    print(n, p.grad)\n", "p.grad", "k"),
+    "a comprehension": ("print([f'{p.grad}' for p in (x, k)])\n", "p.grad", "k"),
+    "a function": ("def show(p):\n    print(p.grad)\nshow(k)\n", "p.grad", "k"),
+    "a function in a loop": (
+        "def show(p):\n    for n in range(2):\n        print(p.grad)\nshow(k)\n", "p.grad", "k",
+    ),
+    "another variable": ("p = k\nprint(p.grad)\n", "p.grad", "p"),
+    "an array without a name": ("for p in made:\n    print(p.grad)\n", "p.grad", "p"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", GIVEN)
+def test_an_array_is_named_as_it_was_made(adtool: Tool, way: str) -> None:
+    reads, read, name = GIVEN[way]
+    nameless = "made = [wp.array([2.0], dtype=float)]\nk = made[0]"
+    text = TAPE.replace(f"{MADE})", nameless) if "made" in reads else TAPE
+    adtool.script(text + reads)
+    (found,) = gradient_findings(adtool.report("script.py"))
+    assert f"the program reads `{read}`, but `{name}` (made at " in found["message"]
+    assert f"create `{name}` with requires_grad=True" in found["help"]
+    assert f"do not read `{read}`" in found["help"]
+
+
 def test_programs_that_expect_none_are_right(adtool: Tool) -> None:
     adtool.script("", "helper.py")
     adtool.script(TAPE + RIGHT)
@@ -201,6 +227,7 @@ DEATHS = {
     "another exception": (
         "try:\n    k.grad.numpy()\nexcept AttributeError as e:\n    raise RuntimeError() from e"
     ),
+    "a loop": "for p in (x, k):\n    print(p.grad.numpy())",
     "a launch": "wp.launch(descend, dim=1, inputs=[k, k.grad])",
     "a tape's gradients": "print(tape.gradients[k])",
 }
@@ -215,7 +242,7 @@ def test_a_script_that_dies_of_it_is_told_why(adtool: Tool, way: str) -> None:
     assert done.returncode == 2 and raised in said
     cure = "has no requires_grad: create `k` with requires_grad=True"
     assert f"because `k` (made at {SEEN} {cure}" in said
-    read = "tape.gradients[k]" if "gradients" in way else "k.grad"
+    read = {"a tape's gradients": "tape.gradients[k]", "a loop": "p.grad"}.get(way, "k.grad")
     assert f"there is no gradient `{read}` at script.py:" in said
     assert ("with plain `python` first" in said) is (way == "a variable")
 

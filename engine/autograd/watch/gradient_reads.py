@@ -28,12 +28,14 @@ class GradientRead:
     """A read of a gradient.
 
     text: as `k.grad`. array: as `k`. used: whether the program computes with it or prints it there,
-    rather than giving it a name or passing it to a function of its own.
+    rather than giving it a name or passing it to a function of its own. given: whether a loop or
+    a caller gives the array that name, which names other arrays too.
     """
 
     text: str
     array: str
     used: bool
+    given: bool
 
 
 def read_at(site: Site) -> GradientRead | None:
@@ -49,7 +51,8 @@ def read_at(site: Site) -> GradientRead | None:
         return None
     read, name = names.pop()
     used = all(_is_used(n, parents) for n in found)
-    return GradientRead(read, name, used) if read and name else None
+    given = any(_is_given(name, n, parents) for n in found)
+    return GradientRead(read, name, used, given) if read and name else None
 
 
 def turns_off_gradients(file: str) -> bool:
@@ -102,6 +105,18 @@ def _above(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> Iterator[ast.AST]:
     while (up := parents.get(node)) is not None:
         yield up
         node = up
+
+
+def _is_given(name: str, node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a name is the variable of a loop around a node, or a parameter of its function."""
+    for up in _above(node, parents):
+        loops = [up] if isinstance(up, (ast.For, ast.AsyncFor)) else getattr(up, "generators", ())
+        bound = {n.id for x in loops for n in ast.walk(x.target) if isinstance(n, ast.Name)}
+        if isinstance(up, _SCOPES[:3]):
+            bound |= {n.arg for n in ast.walk(up.args) if isinstance(n, ast.arg)}
+        if name in bound or isinstance(up, _SCOPES):
+            return name in bound
+    return False
 
 
 def _is_used(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:

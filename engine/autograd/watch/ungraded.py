@@ -13,7 +13,7 @@ from engine.autograd.facts import Ungraded
 from engine.autograd.watch.creations import Creations
 from engine.autograd.watch.gradient_reads import GradientRead, read_at, turns_off_gradients
 from engine.classes import dataclass
-from engine.diagnostics.callers import call_at
+from engine.diagnostics.callers import call_at, copied
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.storage import Storage
@@ -92,7 +92,8 @@ class Asked:
         if _is_meant(made) or (made is None and turns_off_gradients(code.co_filename)):
             return None
         span = None if made is None else made.span
-        return _Place(read, site, Ungraded(read.text, read.array, site.span, span))
+        name = (copied(made)[0] if read.given else "") or read.array
+        return _Place(read, site, Ungraded(read.text, name, site.span, span))
 
     def _found(self, place: _Place, tape: CapturedTape) -> bool:
         """Whether a launch of a tape has such an array as an input, and nothing on it wrote it."""
