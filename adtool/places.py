@@ -11,7 +11,7 @@ _DETOUR = f"{os.sep}..{os.sep}"
 
 
 def short(file: str) -> str:
-    """A path below the current directory, relative to it; without detours (`a/../b.py`)."""
+    """A path below the current folder, relative to it; without detours (`a/../b.py`)."""
     return below(here(), os.path.normpath(file) if _DETOUR in file else file)
 
 
@@ -32,7 +32,7 @@ def shortened(text: str, root: str | None = None) -> str:
 
 
 def folder() -> str:
-    """The current directory. Raises ToolError where there is none."""
+    """The current folder. Raises ToolError where there is none."""
     try:
         return os.getcwd()
     except FileNotFoundError:
@@ -47,7 +47,7 @@ def folder() -> str:
 
 
 def here() -> str:
-    """The current directory with a separator at its end; empty where it is gone."""
+    """The current folder with a separator at its end; empty where it is gone."""
     try:
         return os.path.join(os.getcwd(), "")
     except OSError:  # it was removed

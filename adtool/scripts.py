@@ -52,7 +52,7 @@ def require_script(target: Target) -> None:
         raise ToolError(f"`{script}` is a directory", "name a script in it, or use -m MODULE")
     if not os.path.exists(script):
         raise ToolError(
-            f"the script `{script}` does not exist", f"the current directory is {places.folder()}"
+            f"the script `{script}` does not exist", f"the current folder is {places.folder()}"
         )
     if not os.access(script, os.R_OK):
         raise ToolError(f"`{script}` cannot be read", "check the permissions of the file")

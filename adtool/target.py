@@ -147,9 +147,7 @@ def _find(name: str) -> importlib.machinery.ModuleSpec:
     except (ValueError, TypeError):
         spec = None
     if spec is None:
-        where = (
-            "adtool searches modules like `python -m`: in the current directory, then in sys.path"
-        )
+        where = "adtool searches modules like `python -m`: in the current folder, then in sys.path"
         raise TargetError(f"no module named `{name}`", _as_name(name) or where)
     return spec
 

@@ -140,7 +140,7 @@ class CaptureReader:
             raise ToolError((
                 f"the capture `{path}` does not "
                 "exist"
-            ), f"the current directory is {places.folder()}"
+            ), f"the current folder is {places.folder()}"
                             ) from None  # fmt: skip
         except OSError as error:
             raise unreadable(path, error) from None

@@ -267,7 +267,7 @@ def _scripts(word: str) -> list[str]:
         if not found:
             raise ToolError(
                 (f"no file matches the pattern `{word}`"),
-                f"the current directory is {places.folder()}",
+                f"the current folder is {places.folder()}",
             )
         return found
     return [word]

@@ -41,7 +41,7 @@ def print_report(report: JacobianReport, plot: str, console: Console) -> None:
         _line(console, f"- : no rank and condition, {reason}", styles.DIM)
     if unknown:
         console.print()
-    _line(console, "largest entries", styles.HEAD)
+    _line(console, "largest entries for each input and output", styles.HEAD)
     for m in report.matrices:
         for (row, col), (_, _, value) in zip(m.names, m.largest, strict=True):
             _line(console, f"  d {row} / d {col} = {value:.7g}")

@@ -64,6 +64,7 @@ def test_plots_and_summary(adtool, kind) -> None:
     out = done.stdout
     assert "hello" in out and "launch 0:0, one of 2 of `scale`" in out
     assert "8 x 4" in out and "8 x 8" in out
+    assert "\nlargest entries for each input and output\n" in out
     # d y / d x: w[i] i, of which the first pair is zero; d y / d w: x[i] i.
     assert "d y[1, 0] / d x[1] = 1\n" in out and "d y[3, 0] / d w[3, 0] = 12\n" in out
     assert "called at script.py:35\n" in out

@@ -287,8 +287,8 @@ def test_modules_with_relative_imports(adtool: Any, words: list[str], module: st
 @pytest.mark.parametrize(
     ("module", "words", "help"),
     [
-        ("nosuch", "no module named `nosuch`", "in the current directory"),
-        ("pack.nosuch", "no module named `pack.nosuch`", "in the current directory"),
+        ("nosuch", "no module named `nosuch`", "in the current folder"),
+        ("pack.nosuch", "no module named `pack.nosuch`", "in the current folder"),
         ("pack/sizes.py", "no module named `pack/sizes.py`", "without .py: -m pack.sizes"),
         ("./pack/sizes.py", "no module named `./pack/sizes.py`", "without .py: -m pack.sizes"),
         ("pack/sizes", "no module named `pack/sizes`", "the name of a module: -m pack.sizes"),

@@ -54,6 +54,8 @@ def test_help_names_every_option(adtool: Any) -> None:
         (["trace", "script.py", "script.py"], "may be scripts or arguments"),
         (["check", "--", "--"], "no script is named on the command line"),
         (["check", "missing.py"], "the script `missing.py` does not exist"),
+        (["check", "missing.py"], "help: the current folder is "),
+        (["check", "--each", "missing.py", "script.py"], "help: the current folder is "),
         (["jacobian", "--kernel", "k", "."], "`.` matches several scripts"),
         (["check", "--eps", "0", "script.py"], "--eps"),
         (["check", "--eps", "nan", "script.py"], "--eps"),

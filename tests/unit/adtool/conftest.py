@@ -27,7 +27,7 @@ def spring_forces(pos: engine.array(dtype=float), force: engine.array(dtype=floa
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A script with a kernel on line 5, named relative to the current directory."""
+    """A script with a kernel on line 5, named relative to the current folder."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "springs.py"
     path.write_text(SOURCE)
