@@ -14,9 +14,7 @@ def main() -> None:
     from adtool import interrupts
 
     interrupts.install()  # before anything that takes a while is imported
-    import gc
-
-    from adtool import dependencies, starter, streams
+    from adtool import dependencies, starter, streams, teardown
 
     streams.occupy()  # else what is opened next would be taken for a stream that is closed
     # What runs a script starts a process that takes as long to load the tool as this one does.
@@ -37,7 +35,7 @@ def main() -> None:
     finally:
         starter.end_early()
         interrupts.over()
-        gc.freeze()  # Python looks through nothing for garbage as it ends
+        teardown.keep(sys.modules.values())
 
 
 if __name__ == "__main__":

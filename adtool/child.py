@@ -29,6 +29,7 @@ from adtool import (
     status,
     strays,
     streams,
+    teardown,
     traces,
 )
 from adtool.captures.run import write_tapes
@@ -80,6 +81,9 @@ def main(
     """
     here = Path(folder)
     owner = os.getpid()
+    own = tuple(sys.modules.values())
+    gc.freeze()  # what is of the tool is looked through for garbage no more
+    gc.enable()
     streams.occupy()
     # Never closed: it is written by the handler of a fatal signal.
     faulthandler.enable(os.open(here / files.CRASH, os.O_WRONLY | os.O_CREAT, 0o600))
@@ -94,7 +98,7 @@ def main(
         outcome = _outcome(job, page, owner, here, modules, around)
         modules.close()
         page.phase(status.END)
-        gc.freeze()  # nothing of the check is looked through at the end, either
+        teardown.keep(own)  # what is of the program is taken apart as by plain Python
         try:
             _write(outcome, here)
         except OSError as error:

@@ -182,6 +182,17 @@ def decode(kind: Any, data: Any) -> Any:
         raise CodecError("there is not enough memory for it") from None
 
 
+def prepare(kind: Any) -> None:
+    """Looks up the types of a dataclass's fields, and of theirs, before its values are read."""
+    todo, seen = [kind], set()
+    while todo:
+        found = todo.pop()
+        todo += get_args(found)
+        if is_dataclass(found) and found not in seen:
+            seen.add(found)
+            todo += hints_of(found).values()
+
+
 def _placed(path: list[str], what: str) -> str:
     place = "".join(reversed(path))
     place = place if len(place) <= 200 else f"{place[:100]}...{place[-97:]}"

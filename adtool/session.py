@@ -293,6 +293,7 @@ def _wait(
             from adtool.rules import load_rules
 
             load_rules()
+            codec.prepare(adtool.outcome.Outcome)
             if shown:
                 import adtool.render.text  # noqa: F401
 

@@ -16,12 +16,14 @@ from pathlib import Path
 from adtool import interrupts, paths
 from adtool.exits import ToolError, because
 
-# The tool is imported without the program's folders, of which some may be in PYTHONPATH. A run that
-# begins anew, with a choice for `ProgramModules`, has a process to itself from the start.
+# The tool is imported without the program's folders, of which some may be in PYTHONPATH, and with
+# no search for garbage, of which there is none. A run that begins anew, with a choice for
+# `ProgramModules`, has a process to itself from the start.
 _BOOT = f"""import _signal
 _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-import sys
+import gc, sys
 started = tuple(sys.modules)
+gc.disable()
 root, folder, *choice = sys.argv[1:]
 {paths.OWN_FIRST}
 from adtool.child import main
