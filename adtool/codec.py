@@ -184,9 +184,10 @@ def decode(kind: Any, data: Any) -> Any:
 
 def prepare(kind: Any) -> None:
     """Looks up the types of a dataclass's fields, and of theirs, before its values are read."""
-    todo, seen = [kind], set()
+    todo: list[Any] = [kind]
+    seen: set[Any] = set()
     while todo:
-        found = todo.pop()
+        found: Any = todo.pop()
         todo += get_args(found)
         if is_dataclass(found) and found not in seen:
             seen.add(found)

@@ -25,7 +25,7 @@ Walker = Callable[[str, int], int]  # from where a value begins to where it ends
 
 
 @cache
-def hints_of(kind: type) -> dict[str, Any]:
+def hints_of(kind: Any) -> dict[str, Any]:
     """The types of a dataclass's fields. A program may have a module of its module's name."""
     module = __import__(kind.__module__, globals(), None, ("",))
     return get_type_hints(kind, vars(module))

@@ -295,7 +295,7 @@ def _wait(
             load_rules()
             codec.prepare(adtool.outcome.Outcome)
             if shown:
-                import adtool.render.text  # noqa: F401
+                import adtool.render.text
 
             while not stopped:
                 left = None if deadline is None else deadline - time.monotonic()

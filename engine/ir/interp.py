@@ -210,7 +210,11 @@ class _Thread:
         return self.frame[a.name]
 
     def values(self, atoms: Sequence[n.Atom], span: Span) -> list[Any]:
-        return [self.value(a, span) for a in atoms]
+        frame = self.frame  # most are variables with a value: a call for each takes as long again
+        return [
+            frame[a.name] if a.__class__ is n.Var and a.name in frame else self.value(a, span)
+            for a in atoms
+        ]
 
     def block(self, block: n.Block) -> _End:
         for s in block:
@@ -218,45 +222,40 @@ class _Thread:
                 if self.left <= 0:
                     raise self.error("the step limit is reached", s.span)
                 self.left -= 1
-            end = self.stmt(s)
+            end: _End = getattr(self, _STATEMENTS[s.__class__])(s)
             if end is not None:
                 return end
         return None
 
-    def stmt(self, s: n.Stmt) -> _End:
-        if isinstance(s, n.Let):
-            self.let(s)
-        elif isinstance(s, n.Set):
-            self.frame[s.dst.name] = self.value(s.value, s.span)
-        elif isinstance(s, n.Load):
-            array, at = self.place(s)
-            result = array[at].copy()
-            self.frame[s.dst.name] = result
-            if self.trace is not None:
-                self.trace(s, self.values((*s.index, *s.path), s.span), result, self.index)
-        elif isinstance(s, n.Store):
-            array, at = self.place(s)
-            array[at] = self.value(s.value, s.span)
-        elif isinstance(s, n.Atomic):
-            self.atomic(s)
-        elif isinstance(s, n.If):
-            return self.block(s.then if self.value(s.cond, s.span) else s.orelse)
-        elif isinstance(s, n.For):
-            return self.for_loop(s)
-        elif isinstance(s, n.While):
-            return self.while_loop(s)
-        elif isinstance(s, n.Break):
-            return _BREAK
-        elif isinstance(s, n.Continue):
-            return _CONTINUE
-        elif isinstance(s, n.Return):
-            return tuple(self.values(s.values, s.span))
-        elif isinstance(s, n.Call):
-            got = self.call(s.func, self.values(s.args, s.span))
-            self.frame.update((d.name, v) for d, v in zip(s.dsts, got, strict=False))
-        else:
-            self.saved(s)
-        return None
+    def set(self, s: n.Set) -> None:
+        self.frame[s.dst.name] = self.value(s.value, s.span)
+
+    def load(self, s: n.Load) -> None:
+        array, at = self.place(s)
+        result = array[at].copy()
+        self.frame[s.dst.name] = result
+        if self.trace is not None:
+            self.trace(s, self.values((*s.index, *s.path), s.span), result, self.index)
+
+    def store(self, s: n.Store) -> None:
+        array, at = self.place(s)
+        array[at] = self.value(s.value, s.span)
+
+    def branch(self, s: n.If) -> _End:
+        return self.block(s.then if self.value(s.cond, s.span) else s.orelse)
+
+    def end_loop(self, s: n.Break) -> _End:
+        return _BREAK
+
+    def next_turn(self, s: n.Continue) -> _End:
+        return _CONTINUE
+
+    def end_call(self, s: n.Return) -> _End:
+        return tuple(self.values(s.values, s.span))
+
+    def called(self, s: n.Call) -> None:
+        got = self.call(s.func, self.values(s.args, s.span))
+        self.frame.update((d.name, v) for d, v in zip(s.dsts, got, strict=False))
 
     def let(self, s: n.Let) -> None:
         operands = self.values(s.args, s.span)
@@ -272,8 +271,12 @@ class _Thread:
                 result = op.numpy(s.dst.type, *operands) if op.explicit else op.numpy(*operands)
             except IndexError as e:
                 raise self.error(str(e), s.span) from None
-        if not isinstance(s.dst.type, ArrayType):
-            result = typed(result, s.dst.type)
+        kind = s.dst.type
+        if kind.__class__ is ScalarType:
+            dtype = kind.numpy.type
+            result = result if result.__class__ is dtype else dtype(result)
+        elif not isinstance(kind, ArrayType):
+            result = typed(result, kind)
         self.frame[s.dst.name] = result
         if self.trace is not None:
             self.trace(s, operands, result, self.index)
@@ -336,26 +339,36 @@ class _Thread:
         if s.kind == "assert":
             raise self.error("an assertion failed", s.span)
 
-    def saved(self, s: n.Stmt) -> None:
-        """The stack and the journal of adjoint code, and messages."""
-        if isinstance(s, n.Message):
-            self.message(s)
-        elif isinstance(s, n.Push):
-            self.stack.append((s.stack, self.value(s.value, s.span)))
-        elif isinstance(s, n.Pop):
-            stack, value = self.stack.pop() if self.stack else (-1, None)
-            if stack != s.stack:
-                raise self.error(f"pop of stack {s.stack} does not match its push", s.span)
-            self.frame[s.dst.name] = value
-        elif isinstance(s, n.Reserve):
-            self.value(s.size, s.span)  # there is no limit here
-        elif isinstance(s, n.JournalWrite):
-            assert not isinstance(s.value.type, ArrayType)
-            self.journal.write(self.value(s.value, s.span), s.value.type.size)
-        elif isinstance(s, n.JournalRead):
-            value = self.journal.read(int(self.value(s.pos, s.span)))
-            if value is None or value.dtype != scalar_of(s.dst.type).numpy:
-                raise self.error(f"the journal has no {s.dst.type} here", s.span)
-            self.frame[s.dst.name] = value
-        else:
-            raise TypeError(s)
+    # ---- the stack and the journal of adjoint code
+
+    def push(self, s: n.Push) -> None:
+        self.stack.append((s.stack, self.value(s.value, s.span)))
+
+    def pop(self, s: n.Pop) -> None:
+        stack, value = self.stack.pop() if self.stack else (-1, None)
+        if stack != s.stack:
+            raise self.error(f"pop of stack {s.stack} does not match its push", s.span)
+        self.frame[s.dst.name] = value
+
+    def reserve(self, s: n.Reserve) -> None:
+        self.value(s.size, s.span)  # there is no limit here
+
+    def journal_write(self, s: n.JournalWrite) -> None:
+        assert not isinstance(s.value.type, ArrayType)
+        self.journal.write(self.value(s.value, s.span), s.value.type.size)
+
+    def journal_read(self, s: n.JournalRead) -> None:
+        value = self.journal.read(int(self.value(s.pos, s.span)))
+        if value is None or value.dtype != scalar_of(s.dst.type).numpy:
+            raise self.error(f"the journal has no {s.dst.type} here", s.span)
+        self.frame[s.dst.name] = value
+
+
+# The methods of a thread that run statements.
+_STATEMENTS: dict[type[n.Stmt], str] = {
+    n.Let: "let", n.Set: "set", n.Load: "load", n.Store: "store", n.Atomic: "atomic",
+    n.Message: "message", n.Call: "called", n.If: "branch", n.For: "for_loop",
+    n.While: "while_loop", n.Break: "end_loop", n.Continue: "next_turn", n.Return: "end_call",
+    n.Push: "push", n.Pop: "pop", n.Reserve: "reserve", n.JournalWrite: "journal_write",
+    n.JournalRead: "journal_read",
+}  # fmt: skip

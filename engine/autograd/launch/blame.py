@@ -35,6 +35,7 @@ THREADS = 64  # that are run
 CALLS = 256  # that are compared
 TRIES = 4  # launches of a kernel that are searched for operands without any being found
 STEPS = 100_000  # statements of a thread
+ENOUGH = 50_000  # of all threads, after which none begins if calls were seen
 SAME = 1e-6  # relative
 SAME_SINGLE = 1e-4  # the same in single precision
 BY_STEPS = 1e-2  # of differences in the precision of a native function
@@ -245,11 +246,15 @@ def _calls(
         for p, a in zip(exact.params, exact.launch.arguments, strict=True)
     ]
     seen: list[tuple[n.Function, list[Any]]] = []
+    done = 0
     journal = interp.Journal()
     values = interp._arguments(exact.variants.ir, args)
     with np.errstate(all="ignore"):
         for k in dict.fromkeys((first, *range(min(exact.threads, THREADS)))):
-            if seen and perf_counter() > ends - SECONDS / 2:  # the rest is for comparing
+            # The rest of the time is for comparing.
+            if seen and (done >= ENOUGH or perf_counter() > ends - SECONDS / 2):
+                break
+            if len(seen) >= CALLS:
                 break
             thread = _Watching(k, exact.dim, journal, None, STEPS, {})
             thread.wanted, thread.seen = name, seen
@@ -257,6 +262,7 @@ def _calls(
                 thread.call(exact.variants.ir, values)
             except interp.InterpError:
                 break
+            done += STEPS - (thread.left or 0)
     return seen
 
 

@@ -51,9 +51,9 @@ def longest_stack(fn: n.Function, args: list) -> int:
     most = 0
 
     class Watch(interp._Thread):
-        def saved(self, s: n.Stmt) -> None:
+        def push(self, s: n.Push) -> None:
             nonlocal most
-            super().saved(s)
+            super().push(s)
             most = max(most, len(self.stack))
 
     with pytest.MonkeyPatch.context() as m:
