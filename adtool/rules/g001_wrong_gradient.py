@@ -26,7 +26,7 @@ from engine.autograd import NOT_LINEAR
 
 if TYPE_CHECKING:
     from adtool.session import Session
-    from engine.autograd import Blame, Handwritten
+    from engine.autograd import Blame, Handwritten, PairResult
     from engine.diagnostics import Span
 
 
@@ -68,9 +68,14 @@ class WrongGradient(Rule):
             (derivative of each result) times (adjoint of that result) to the adjoint of each
             input. It must add, not assign.
 
-            If it points at a kernel without such a derivative, look for a thread that reads an
-            element that another thread of the same launch writes: such a launch is not a
-            function of its inputs. If there is no such thread, it is a bug of the engine.
+            If a comparison of floats ends a loop of the function (Newton's method), the
+            reference is the derivative of the iterations that ran. It differs from the
+            derivative of the limit by about the tolerance of the loop. If you wrote the
+            derivative of the limit, use a smaller tolerance in the loop, or pass `--rtol`.
+
+            If the finding points at a kernel without such a derivative, look for a thread that
+            reads an element that another thread of the same launch writes: such a launch is not
+            a function of its inputs. If there is no such thread, it is a bug of the engine.
             Please report the kernel, and the line with the two values.
 
             A program that runs on Warp itself uses Warp's adjoints, which are wrong for some
@@ -131,8 +136,8 @@ class WrongGradient(Rule):
                     f"element that another thread writes; see `adtool explain {self.code}`"
                 )
             yield self.finding(
-                message, help, span=_place(hit), tape=hit.tape, launch=launch.index,
-                kernel=launch.kernel, count=count, notes=notes,
+                message, help + _iterated(group, hit), span=_place(hit), tape=hit.tape,
+                launch=launch.index, kernel=launch.kernel, count=count, notes=notes,
             )  # fmt: skip
         yield from self._functions(session)
         yield from self._stretches(session)
@@ -213,6 +218,32 @@ def _told(wrong: Blame) -> str:
     operands = ", ".join(f"{name} = {value}" for name, value in wrong.operands)
     parts = "; ".join(f"by `{name}` it gives {got}, expected {e}" for name, got, e in wrong.parts)
     return f"{text}: with {operands}, {parts}"
+
+
+def _iterated(group: list[Hit], hit: Hit) -> str:
+    """What to do where iterations that were cut off may explain the difference; empty elsewhere.
+
+    An error that is larger than what they may leave is a wrong derivative.
+    """
+    launch, errors = hit.launch, dict(hit.launch.iterated)
+    names = [b.function for b in launch.blame] or [name for name, _ in launch.culprits]
+    if not names or any(name not in errors for name in names):
+        return ""
+    most = max(errors[name] for name in names)
+    if not all(_within(h.pair, most) for h in group):
+        return ""
+    return (
+        f"; a comparison of floats ends the loop of `{names[0]}`, and the reference is the "
+        "derivative of the iterations that ran: if yours is the derivative of the limit, let the "
+        f"loop iterate to a smaller tolerance, or pass `--rtol {number(most)}`"
+    )
+
+
+def _within(pair: PairResult, most: float) -> bool:
+    """Whether no error of a pair is larger than a part of its reference."""
+    worst = pair.worst
+    known = worst is not None and worst.relative is not None and pair.reason != NOT_LINEAR
+    return known and pair.max_rel_error <= most
 
 
 def _written(hit: Hit, written: Handwritten) -> str:

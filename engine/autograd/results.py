@@ -164,7 +164,9 @@ class Spread:
 class LaunchResult:
     """The check of one launch. span: the kernel's definition; site: the launch call.
 
-    culprits: places of user-written derivatives (func_grad) that the launch runs.
+    culprits: places of user-written derivatives (func_grad) that the launch runs. iterated: the
+    functions of these with loops that end by a comparison of floats, and the relative error that
+    the loops may leave in the reference.
     stops: places of native functions without an adjoint, at which gradients end.
     skipped: why nothing of it was checked, empty where something was. no_second: why its
     second derivatives were not, where they were asked for. blame: the culprits that are
@@ -194,6 +196,7 @@ class LaunchResult:
     by_hand: Handwritten | None = None
     peer: Peer | None = None
     spreads: tuple[Spread, ...] = ()
+    iterated: tuple[tuple[str, float], ...] = ()
 
     @property
     def stopped(self) -> bool:

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.autograd.comparison.tolerance import left_by_iteration
 from engine.foreign.operation import Array
 
 if TYPE_CHECKING:
     from engine.foreign.jax_runner import Runner
 
 ORDERED = ("lt", "le", "gt", "ge")
-SMALL = 1e-2  # a constant up to this, in the condition of a loop, is its tolerance
-GROWTH = 100.0  # an error may be that much larger than the last step of a slow iteration
-UNKNOWN = 1e-3  # what is allowed for where the tolerance is no constant
 
 
 def left_by_loops(runner: Runner, values: Sequence[Any], base: Sequence[Array]) -> float:
@@ -35,8 +33,7 @@ def left_by_loops(runner: Runner, values: Sequence[Any], base: Sequence[Array]) 
 
     # What cannot be traced has no loops of JAX that run until a tolerance.
     with contextlib.suppress(Exception):
-        found = list(_tolerances(runner.traced(run, values, base)))
-        return min(max(found), SMALL) if found else 0.0
+        return max(_tolerances(runner.traced(run, values, base)), default=0.0)
     return 0.0
 
 
@@ -74,12 +71,10 @@ def _compares_floats(jaxpr: Any) -> bool:
 
 
 def _left(jaxpr: Any) -> float:
-    """What is allowed for, by the largest constant that may be a tolerance."""
+    """The error that a loop leaves, by the constants that the program reads."""
     found = []
     for equation in _equations(jaxpr):
         for value in (getattr(x, "val", None) for x in equation.invars):
             if isinstance(value, float | np.floating | np.ndarray) and np.size(value) == 1:
-                x = float(np.asarray(value).reshape(-1)[0])
-                if 0.0 < x <= SMALL:
-                    found.append(x)
-    return GROWTH * max(found) if found else UNKNOWN
+                found.append(float(np.asarray(value).reshape(-1)[0]))
+    return left_by_iteration(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,10 @@ AUTO_FLOOR = 1e-8
 COARSE_RTOL = 1e4
 COARSE_FLOOR = 1e3
 TINY = 1e-30
+# Of iterations that end when floats are small enough; all are relative.
+ITERATION_MOST = 1e-2  # a constant up to this is a tolerance; and no larger error is allowed for
+ITERATION_GROWTH = 100.0  # an error may be that much larger than the last step of a slow iteration
+ITERATION_UNKNOWN = 1e-3  # the error where the tolerance is no constant
 
 
 def whole(value: Any, name: str, help: str = "0 or less means all") -> int:
@@ -111,6 +116,15 @@ class Tolerance:
         rtol = max(AUTO_RTOL, COARSE_RTOL * self.epsilon) if self.rtol is None else self.rtol
         atol = self.floor * scale + TINY if self.atol is None else self.atol * weight
         return np.asarray(atol + rtol * np.abs(reference))
+
+
+def left_by_iteration(constants: Iterable[float]) -> float:
+    """The relative error that an iteration leaves in the derivative of its result.
+
+    constants: what the condition of its loop reads. The largest that may be a tolerance counts.
+    """
+    found = [x for x in constants if 0.0 < x <= ITERATION_MOST]
+    return min(ITERATION_GROWTH * max(found), ITERATION_MOST) if found else ITERATION_UNKNOWN
 
 
 def relative_error(

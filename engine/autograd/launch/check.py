@@ -16,6 +16,7 @@ from engine.autograd.launch.directions import Comparisons, Pair
 from engine.autograd.launch.evaluation import EvaluationFailed, Evaluations
 from engine.autograd.launch.experience import Experience
 from engine.autograd.launch.explanation import blamed, cornered, explained, handwritten
+from engine.autograd.launch.iterations import iterated
 from engine.autograd.launch.linearity import with_linearity
 from engine.autograd.launch.mask import masked
 from engine.autograd.launch.paths import (
@@ -94,7 +95,7 @@ def check_launch(
     if like is not None:
         experience.add(kind)
         return CheckedLaunch(replace(like, index=index, site=record.site))
-    result = replace(result, culprits=handwritten(variants))
+    result = replace(result, culprits=handwritten(variants), iterated=iterated(variants))
     try:
         launch = recorded_launch(record)
         if not np.prod(launch.dim, dtype=np.int64):
