@@ -187,9 +187,9 @@ def prepare(kind: Any) -> None:
     todo: list[Any] = [kind]
     seen: set[Any] = set()
     while todo:
-        found: Any = todo.pop()
+        found = todo.pop()
         todo += get_args(found)
-        if is_dataclass(found) and found not in seen:
+        if found not in seen and _fields(found) is not None:
             seen.add(found)
             todo += hints_of(found).values()
 
