@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ def number_kind(dtype: np.dtype[Any]) -> str:
     return "f" if dtype.kind == "V" and dtype.name == "bfloat16" else dtype.kind
 
 
+@lru_cache(64)
 def epsilon(dtype: Any) -> float:
     """The distance from 1 to the next number of a type of float."""
     kind = np.dtype(dtype)

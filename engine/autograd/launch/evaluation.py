@@ -175,15 +175,10 @@ class Evaluation:
 
     def _moving(self) -> frozenset[Name]:
         """All arrays of floats. Raises EvaluationFailed where the kernel has no forward mode."""
-        if self._native:
-            raise EvaluationFailed("it has native functions")
-        found = (p for p in self.params if isinstance(p.type, ArrayType) and is_float(p.type))
-        wrt = frozenset(p.name for p in found)
-        try:
-            plain(self.variants).tangent_ir(wrt)
-        except (TypeError, EngineError) as why:
-            raise EvaluationFailed(f"it has no forward mode: {why}") from None
-        return wrt
+        found = _moving_in(self.variants)
+        if isinstance(found, str):
+            raise EvaluationFailed(found)
+        return found
 
     @property
     def inside(self) -> bool:
@@ -438,6 +433,20 @@ def evaluations_of(launch: RecordedLaunch, steered: RecordedLaunch | None = None
 def _compile_together(own: Evaluation, exact: Evaluation) -> None:
     """Compiles what a check of a launch is likely to run: several compilers work at once."""
     prefetch([r for e in (own, exact) for r in e.requests(tangent=e is exact)])
+
+
+@lru_cache(256)
+def _moving_in(variants: Variants) -> frozenset[Name] | str:
+    """All arrays of floats of a kernel; why there is none of its forward mode."""
+    if _is_native(variants):
+        return "it has native functions"
+    found = (p for p in variants.ir.params if isinstance(p.type, ArrayType) and is_float(p.type))
+    wrt = frozenset(p.name for p in found)
+    try:
+        plain(variants).tangent_ir(wrt)
+    except (TypeError, EngineError) as why:
+        return f"it has no forward mode: {why}"
+    return wrt
 
 
 @lru_cache(256)
