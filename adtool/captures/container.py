@@ -18,7 +18,7 @@ import zlib
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from adtool import places
 from adtool.captures.sniff import MAGIC
@@ -126,6 +126,42 @@ class CaptureWriter:
         self._zip.writestr(info, data, compresslevel=1)
 
 
+class _OwnPlace(io.RawIOBase):
+    """A file with a position of its own: forks of a process share that of a descriptor."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._opened = file
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._opened.fileno()
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        begin = {os.SEEK_SET: 0, os.SEEK_CUR: self._position}
+        if whence not in begin:
+            begin[whence] = os.fstat(self.fileno()).st_size
+        if begin[whence] + offset < 0:
+            raise ValueError("a position before the file")
+        self._position = begin[whence] + offset
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        data = os.pread(self.fileno(), len(buffer), self._position)
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        self._opened.close()
+        super().close()
+
+
 class CaptureReader:
     """Reads a capture. Everything it gives was looked at. Raises DamagedCapture, or ToolError.
 
@@ -135,7 +171,8 @@ class CaptureReader:
     def __init__(self, path: Path, opener: Callable[[str, int], int] = at_once) -> None:
         self.path = path
         try:
-            self._file = open(path, "rb", opener=opener)  # noqa: SIM115
+            file = open(path, "rb", opener=opener)  # noqa: SIM115
+            self._file = io.BufferedReader(_OwnPlace(file)) if hasattr(os, "pread") else file
         except FileNotFoundError:
             raise ToolError((
                 f"the capture `{path}` does not "

@@ -349,6 +349,8 @@ def test_executors_give_the_same_report(adtool: Tool) -> None:
     for report in found:
         del report["seconds"]
     assert found[0] == found[1]
+    for _ in range(5):  # by forked processes, which read the file at the same time
+        assert adtool.report("run.adt")["end_to_end"] == found[0]["end_to_end"]
     assert [e["verdict"] for e in found[0]["end_to_end"]] == ["pass"] * 3
     assert [x["index"] for x in found[0]["launches"]] == [*range(300), 0, 1, 0]
     assert found[0]["exit_code"] == 0
