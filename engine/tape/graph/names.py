@@ -86,7 +86,9 @@ class _Search:
     def look(self, variables: Mapping[str, Any]) -> None:
         """Notes the names that lead to arrays from some variables."""
         for name, value in list(variables.items()):
-            if isinstance(name, str) and not name.startswith("__"):
+            if type(value) in _closed:  # most of what there is
+                self.left -= 1
+            elif isinstance(name, str) and not name.startswith("__"):
                 # Objects of the user's may answer anything, and another thread may change them.
                 with suppress(Exception):
                     self._visit(name, value, _DEPTH)
@@ -148,8 +150,6 @@ def _holds_none(kind: type) -> bool:
     """Whether objects of a type are not looked into: data, modules, classes, those of libraries."""
     if kind in _closed:
         return True
-    if issubclass(kind, (type, ModuleType)):
-        return True
     if kind in (list, tuple, dict) or issubclass(kind, Struct):
         return False
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
@@ -162,7 +162,7 @@ def _holds_none(kind: type) -> bool:
     ):
         _closed.add(kind)
         return True
-    return False
+    return issubclass(kind, (type, ModuleType))
 
 
 def _slots(kind: type) -> list[str]:
