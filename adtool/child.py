@@ -53,7 +53,7 @@ from adtool.outcome import Outcome, Settled, folded
 from adtool.program_modules import ProgramModules, Restart
 from adtool.raised import is_normal, text_of
 from adtool.reruns import SHORT, is_taken_over
-from adtool.sharing import MOST
+from adtool.sharing import usual_processes
 from adtool.surroundings import LastWords, Surroundings
 from adtool.target import TargetError, first_folder, join_threads, run_target
 from adtool.target_failure import outcome_of
@@ -457,7 +457,7 @@ def _check(
     gc.freeze()  # nor what was read of a capture
     outcome = check_tapes(
         captured, job.options, progress, also=gallery.add if gallery else None,
-        processes=job.processes or min(engine.config.num_threads or engine.processors(), MOST),
+        processes=job.processes or usual_processes(),
         meanwhile=meanwhile,
     )  # fmt: skip
     if watched is not None:

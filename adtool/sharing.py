@@ -1,6 +1,6 @@
 """Shares checks of long programs and of many kernels among forked processes.
 
-There is one for each processor. Each takes the next kernel from a queue, and checks all its
+There is one more than processors. Each takes the next kernel from a queue, and checks all its
 launches. The process that was there first also checks the tapes as wholes, meanwhile; then it
 gathers what all have found. Whose checks a process does not come to the end of, it makes itself.
 What is found does not depend on how many there are.
@@ -43,6 +43,16 @@ _PIPE = 1000  # tokens that surely fit into a pipe
 _THREADED = ("jax", "jaxlib", "torch", "cupy", "paddle", "tensorflow")
 
 Tell = Callable[[int, int, int, str], None]
+
+
+def usual_processes() -> int:
+    """How many share a check: one more than there are processors.
+
+    A process has all launches of a kernel, or all tapes as wholes, and these take unequal times:
+    the system divides the processors among the processes that are not done.
+    """
+    processors = engine.config.num_threads or engine.processors()
+    return min(processors + 1, MOST) if processors > 1 else 1
 
 
 def can_fork() -> bool:
