@@ -81,7 +81,7 @@ def finding_page(rule: Rule) -> str:
     return "\n\n".join((
         f"# {rule.code} {rule.name}",
         f"Severity: **{rule.severities}**. `adtool explain "
-        f"{rule.code}` prints this page; [suppression](../cli.md#findings-that-are-not-wanted) "
+        f"{rule.code}` prints this page; [suppression](../cli.md#suppress-findings) "
         "says how to do without it.",
         "## What it is", _prose(m.what),
         "## Why it matters", _prose(m.why),
