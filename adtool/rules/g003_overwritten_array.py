@@ -114,8 +114,8 @@ class OverwrittenArray(Rule):
             words = {"name": change.name, "what": named(launch), "written": written}
             yield self.finding(
                 f"{message.format(**words)} ({where})", help.format(**words),
-                span=launch.span, tape=tape, launch=launch.index, kernel=launch.kernel,
-                count=len(group), near=(launch.site,),
+                span=change.span or launch.span, tape=tape, launch=launch.index,
+                kernel=launch.kernel, count=len(group), near=(launch.site,),
                 severity="error" if change.wrong else "warning",
             )  # fmt: skip
 

@@ -237,13 +237,15 @@ class Change:
     its gradient was changed before that ran. `cotangent`, `kept`: the gradient itself changes what
     it was given, or what was kept for it. `leaf`: it adds to the gradient that an argument of the
     program has, to which the framework adds what it returns. name: of what was changed. site: where
-    that was seen. wrong: whether a gradient is wrong because of it.
+    that was seen. wrong: whether a gradient is wrong because of it. span: the function to change,
+    where that is not the gradient.
     """
 
     kind: Literal["input", "saved", "cotangent", "kept", "leaf"]
     name: str
     site: Span | None = None
     wrong: bool = True
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,8 @@ class Called:
     results: names the results, given how many there are. once: whether the gradient says that it
     cannot be differentiated. codes: functions that the user wrote for it. tangent: the name and the
     place of what gives its tangents, where the user wrote that. formula: the engine's own
-    derivative, of an operator that `torch_kernel` made.
+    derivative, of an operator that `torch_kernel` made. forward: what computes the results, where
+    the user wrote that beside the gradient.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Called:
     codes: Sequence[Any] = ()
     tangent: tuple[str, Span] | None = None
     formula: Any = None
+    forward: Any = None
 
 
 @dataclass

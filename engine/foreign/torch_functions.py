@@ -203,7 +203,10 @@ class _Begun:
         for k, a, version in self.versions:
             if a._version != version and not any(y is a for y in every):
                 if not torch.equal(a.detach(), call.args[k]):
-                    call.found.append(Change("input", call.called.names[k], call.site))
+                    forward = call.called.forward
+                    place = None if forward is None else definition(forward)
+                    name = call.called.names[k]
+                    call.found.append(Change("input", name, call.site, span=place))
         leaves = [
             (call.called.names[k], weakref.ref(a)) for k, a, _ in self.versions
             if a.requires_grad and a.is_leaf
@@ -435,6 +438,7 @@ def _called(cls: Any, args: Sequence[Any]) -> Called | None:
         cls.apply, names, lambda n: results(cls.forward, n, names), _once(backward),
         (cls.forward, backward, *((cls.setup_context,) if not skip else ())),
         (f"{name}.jvp", definition(cls.jvp)) if _overrides(cls, "jvp") else None,
+        forward=cls.forward,
     )  # fmt: skip
 
 

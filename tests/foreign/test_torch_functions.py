@@ -11,6 +11,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from adtool.job import CheckOptions, Target  # noqa: E402
+from adtool.rules.g003_overwritten_array import OverwrittenArray  # noqa: E402
+from adtool.session import Session  # noqa: E402
+from engine.autograd import TapeResult  # noqa: E402
 from tests.foreign.torch_right import CASES, Cube, Product, _some  # noqa: E402
 from tests.foreign.torch_watched import launches, passed, verdicts  # noqa: E402
 
@@ -161,7 +165,28 @@ def test_an_argument_is_changed_without_a_word() -> None:
             return 2 * grad
 
     (launch,) = launches(lambda: passed(Silent.apply(_some(4).clone())))
-    assert [(c.kind, c.name) for c in launch.by_hand.changes] == [("input", "x")]
+    (change,) = launch.by_hand.changes
+    assert (change.kind, change.name) == ("input", "x")
+    # `ctx.mark_dirty` belongs there, and not into the backward.
+    assert change.span.line == Silent.forward.__code__.co_firstlineno + 1
+    tape = TapeResult(0, (launch,))
+    (found,) = OverwrittenArray().check(Session(Target("a.py"), CheckOptions(), (tape,)))
+    assert found.line == change.span.line and "without ctx.mark_dirty" in found.message
+
+
+def test_an_argument_that_comes_back_is_changed_without_a_word() -> None:
+    class Clamp(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clamp_(min=0)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    (launch,) = launches(lambda: passed(Clamp.apply(_some(4).clone() - 1)))
+    (change,) = launch.by_hand.changes
+    assert change.span.line == Clamp.forward.__code__.co_firstlineno + 1
 
 
 def test_the_backward_changes_what_it_was_given() -> None:
