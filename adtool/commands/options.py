@@ -169,8 +169,8 @@ Memory = Annotated[
     typer.Option(
         metavar="GIB", callback=above(0), rich_help_panel=RUN,
         help=(
-            "Limit on copies of arrays that launches read (default: 4, or a quarter of the "
-            "memory)."
+            "Limit on copies of arrays that launches read (default: the smaller of 4 and a "
+            "quarter of the memory)."
         ),
     ),
 ]  # fmt: skip

@@ -66,7 +66,9 @@ class WrongGradient(Rule):
         todo="""
             If the finding points at a derivative that you wrote, derive it again. It must add
             (derivative of each result) times (adjoint of that result) to the adjoint of each
-            input. It must add, not assign.
+            input: `engine.adjoint[x] += ...`. The adjoint of an array is its gradient, to which
+            other calls add, so an assignment to an element loses their part. All other adjoints
+            start at zero in each call, and there an assignment gives the same.
 
             If a comparison of floats ends a loop of the function (Newton's method), the
             reference is the derivative of the iterations that ran. It differs from the

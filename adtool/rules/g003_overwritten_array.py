@@ -43,8 +43,8 @@ class OverwrittenArray(Rule):
 
             note: no gradient depends on the lost values.
 
-            A launch that overwrites its own input is reported in the same way: as a warning if
-            the engine restored the values, and as an error under "present". Accumulation (+=,
+            A launch that overwrites its own input is a warning or a note, also under "present":
+            the engine restores the values that the launch itself overwrote. Accumulation (+=,
             atomic_add, x[i] = x[i] + y) is not an overwrite.
 
             adtool does not guess whether a gradient depends on the lost values. At the

@@ -31,12 +31,16 @@ class BrokenPath(Rule):
         what="""
             A result of the tape depends on an array with requires_grad=True, but on the way
             back the gradient, or a part of it, ends before it reaches the array. The finding
-            names the first place from the end where this happens. It can be an array without
-            requires_grad, a kernel without a backward pass, a native function without an
-            adjoint, a conversion to an integer, or a tape that never ran backward. It can also
-            be a value that was written outside of the tape: by the host, by a launch outside of
-            the `with` block, or by a captured graph or recorded command that is launched inside
-            of it.
+            names the place. It can be an array without requires_grad, a kernel without a
+            backward pass, a native function without an adjoint, a conversion to an integer, or
+            a tape that never ran backward. It can also be a value that was written outside of
+            the tape: by the host, by a launch outside of the `with` block, or by a captured
+            graph or recorded command that is launched inside of it.
+
+            If several arrays in a row have no requires_grad, each computed from the one before,
+            the finding names the launch that reads the first of them, and a note names the
+            others. The backward pass ends at the last of them: `adtool trace`, and
+            `adtool graph --no-check`, name that launch.
 
             If the host reads an array while the tape records, adtool runs the script again with
             moved inputs to see whether the loss depends on it. Values that were computed before

@@ -218,6 +218,27 @@ def test_faults_of_the_run_are_told_by_the_names_of_the_capture(adtool: Tool) ->
     assert "4 x 4" in looked.stdout
 
 
+def test_an_overwrite_by_the_host_is_reduced(adtool: Tool) -> None:
+    adtool.script(
+        "import engine as wp\n"
+        "@wp.kernel\n"
+        "def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):\n"
+        "    i = wp.tid()\n"
+        "    y[i] = x[i] * x[i]\n"
+        "x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)\n"
+        "y = wp.zeros(3, requires_grad=True)\n"
+        "with wp.Tape() as tape:\n"
+        "    wp.launch(square, 3, [x], [y])\n"
+        "x.assign([4.0, 5.0, 6.0])\n"
+        "tape.backward(grads={y: wp.ones(3)})\n"
+    )
+    assert adtool("capture", "--out", "run.adt", "script.py").returncode == 0
+    done = adtool("reduce", "run.adt", "--out", "small.adt")
+    assert done.returncode == 0, done.stderr
+    assert "G003 overwritten-array of kernel `square` stays in 1 launch" in done.stdout
+    assert [f["code"] for f in adtool.report("small.adt")["findings"]] == ["G003"]
+
+
 @pytest.mark.parametrize("ran", [False, True])
 def test_a_capture_is_judged_by_the_overwrites_of_its_program(adtool: Tool, ran: bool) -> None:
     adtool.script(

@@ -361,3 +361,52 @@ def test_custom_gradient_given_after_a_launch() -> None:
         wp.adjoint[a] += 7.0 * g
 
     assert _late_gradient() == 7.0
+
+
+# ---- an assignment in place of a sum
+
+
+@wp.func
+def _product(a: float, b: float):
+    return a * b
+
+
+@wp.func_grad(_product)
+def _adj_product(a: float, b: float, adj_ret: float):
+    wp.adjoint[a] = b * adj_ret
+    wp.adjoint[b] = a * adj_ret
+
+
+@wp.func
+def _twice(x: wp.array(dtype=float), i: int):
+    return 2.0 * x[i]
+
+
+@wp.func_grad(_twice)
+def _adj_twice(x: wp.array(dtype=float), i: int, adj_ret: float):
+    wp.adjoint[x][i] = 2.0 * adj_ret
+
+
+@wp.kernel
+def _products(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    v = x[i]
+    for _ in range(2):
+        y[i] += _product(v, v)
+
+
+@wp.kernel
+def _twices(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = _twice(x, i) + _twice(x, i)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "found"),
+    [(_products, 12.0), (_twices, 2.0)],  # the derivative of the second is 4
+    ids=["a number's starts at zero in each call", "an array's has what other calls added"],
+)
+def test_an_adjoint_that_is_assigned(kernel, found) -> None:
+    x, y = floats([3.0]), floats([0.0])
+    gradients(kernel, 1, [x], [y])
+    assert x.grad.numpy()[0] == found
