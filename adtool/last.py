@@ -140,6 +140,7 @@ def _verdicts(report: Report | None) -> tuple[LaunchVerdict, ...]:
 def read(path: Path | None = None) -> Last:
     """What a capture, or the last run in the current folder, has to be drawn.
 
+    A capture that is named is told of by its file: it has no script, and may have several copies.
     Raises ToolError where there is no such file, or it is damaged, foreign or of another version.
     The last run is read where its folder and file are the user's own, and nobody else may write to
     them; a capture that is named may be anyone's.
@@ -155,9 +156,11 @@ def read(path: Path | None = None) -> Last:
             run = Run(reader)
             run.tell_sources()
             traces, report = run.traces(), run.report()
-            last = seen(run.head.script, traces or Traces((), 0), report)
-            if given is None or _is_last(path):
-                last = replace(last, remarks=said(run.head.script, run.head.checked))
+            named = given is not None and not _is_last(path)
+            script = str(path) if named else run.head.script
+            last = seen(script, traces or Traces((), 0), report)
+            if not named:
+                last = replace(last, remarks=said(script, run.head.checked))
     except ToolError as error:
         help = _AGAIN if given is None and error.help != _OWN else error.help
         raise ToolError(error.message, help, error.kind) from None

@@ -35,7 +35,7 @@ def as_module(error: BaseException, file: str, job: Job) -> str:
     if not module:
         return ""
     kernel = [] if job.listing is None else [job.listing.kernel]
-    line = shlex.join(["adtool", target.command, "-m", module, *kernel, *target.args])
+    line = shlex.join(["adtool", *target.command.split(), "-m", module, *kernel, *target.args])
     here = os.path.realpath(os.curdir)
     if os.path.realpath(root) != here:
         line = f"cd {shlex.quote(os.path.relpath(root, here))} && {line}"

@@ -31,9 +31,9 @@ _FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """root: the repository's top folder. commit: the revision, resolved. paths: absolute ones of
-    files that were changed, added or removed since, committed or not; a folder among them stands
-    for all in it.
+    """root: the repository's top folder. commit: the revision, resolved, or the empty tree where
+    there is no commit yet. paths: absolute ones of files that were changed, added or removed since,
+    committed or not; a folder among them stands for all in it.
     """
 
     root: str
@@ -88,7 +88,9 @@ def changes_since(revision: str, folder: Path) -> Changes:
     root = os.path.realpath(os.fsdecode(top.stdout).rstrip("\n"))
     found = _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     commit = found.stdout.decode("ascii", "replace").strip()
-    if found.returncode != 0 or not commit:
+    if (found.returncode != 0 or not commit) and revision == "HEAD" and _is_new(root):
+        commit = _git(root, "hash-object", "-t", "tree", os.devnull).stdout.decode().strip()
+    elif found.returncode != 0 or not commit:
         raise _unknown(revision, root)
     filters = sorted(_filters(root, revision, set()))
     paths = {
@@ -102,6 +104,14 @@ def changes_since(revision: str, folder: Path) -> Changes:
         for name in _listed(root, revision, *arguments, settings=filters)
     }  # fmt: skip
     return Changes(root, commit, frozenset(paths))
+
+
+def _is_new(root: str) -> bool:
+    """Whether the current branch has no commit yet: every file is then new."""
+    return (
+        _git(root, "symbolic-ref", "--quiet", "HEAD").returncode == 0
+        and _git(root, "rev-list", "--all", "-n", "1").stdout == b""
+    )
 
 
 def _unknown(revision: str, root: str) -> ToolError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import glob
 import json
 import os
 import shlex
@@ -17,6 +18,7 @@ from engine.reading import head, read
 if TYPE_CHECKING:
     from adtool.job import Target
 
+_MAGIC = "*?["
 _BEGIN = 4096  # bytes of a file by which its kind is told
 
 # Endings of names that are no script's, with what has such a name.
@@ -49,10 +51,18 @@ def require_script(target: Target) -> None:
         _require_python(target.text.encode("latin-1"))
         return
     if os.path.isdir(script):
+        if not in_folder(script):
+            raise ToolError(f"the folder `{script}` has no script", _instead(script))
         raise ToolError(f"`{script}` is a directory", "name a script in it, or use -m MODULE")
     if not os.path.exists(script):
+        if is_pattern(script):
+            raise ToolError(
+                f"no file matches the pattern `{script}`",
+                f"the current folder is {places.folder()}",
+            )
+        kind = "capture" if target.capture else "script"
         raise ToolError(
-            f"the script `{script}` does not exist", f"the current folder is {places.folder()}"
+            f"the {kind} `{script}` does not exist", f"the current folder is {places.folder()}"
         )
     if not os.access(script, os.R_OK):
         raise ToolError(f"`{script}` cannot be read", "check the permissions of the file")
@@ -64,6 +74,33 @@ def require_script(target: Target) -> None:
             with suppress(OSError):  # it is too large: its beginning has to do
                 begin = read(script)
         _require_python(begin, script)
+
+
+def is_pattern(word: str) -> bool:
+    """Whether a word is a pattern of names, unless a file has that name."""
+    return any(c in word for c in _MAGIC)
+
+
+def in_folder(folder: str) -> list[str]:
+    """The scripts of a folder."""
+    found = sorted(glob.glob(os.path.join(glob.escape(folder), "*.py")))
+    return [f for f in found if not os.path.basename(f).startswith("_")]
+
+
+def _instead(folder: str) -> str:
+    """What to do about a folder that has no script."""
+    name = os.path.basename(os.path.normpath(folder))
+    if os.path.isfile(os.path.join(folder, "__main__.py")):
+        return f"it has a `__main__.py`: run it with -m {name}"
+    if glob.glob(os.path.join(glob.escape(folder), "*.ipynb")):
+        return (
+            "it has notebooks; remove their lines with % or !, and convert them to scripts: "
+            f"jupyter nbconvert --to script {os.path.join(shlex.quote(folder), '*.ipynb')}"
+        )
+    return (
+        "adtool checks its files `*.py`, except names that begin with `_`; for subfolders, use a "
+        f"pattern: '{os.path.join(folder, '**', '*.py')}'"
+    )
 
 
 def _require_python(text: bytes, script: str = "") -> None:

@@ -43,7 +43,7 @@ def outcome_of(
     if isinstance(error, TargetError):
         return not_started(error)
     if isinstance(error, engine.EngineError) and _is_ours(error):
-        found = refused(error, f"the engine refused an operation of the script{place_of(error)}")
+        found = refused(error, _refusal(error))
         got_none = any("got None" in d.message for d in error.diagnostics)
         return replace(found, help=_of_gradient(error, ungraded) if got_none else "")
     help = (
@@ -59,6 +59,13 @@ def outcome_of(
         help,
         text_of(error),
     )
+
+
+def _refusal(error: engine.EngineError) -> str:
+    """What was refused: the script is not at fault where there is no compiler."""
+    if {d.code for d in error.diagnostics} == {"E301"}:
+        return f"the engine cannot compile the kernels of the script, first{place_of(error)}"
+    return f"the engine refused an operation of the script{place_of(error)}"
 
 
 def _is_ours(error: engine.EngineError) -> bool:

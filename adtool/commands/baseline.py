@@ -120,7 +120,7 @@ def baseline(
     from adtool.commands.targets import targets_of
 
     targets = targets_of(
-        "baseline", words, given["module"], given["each"], given["exclude"] or (), project
+        f"baseline {action}", words, given["module"], given["each"], given["exclude"] or (), project
     )
     # The parts of `check` that are left out here, as if they had not been named.
     ctx.params.update({"plot": None, "exit_zero": False, "taylor": False, "durations": 0})

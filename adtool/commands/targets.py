@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,13 +14,12 @@ from adtool.exits import ToolError
 from adtool.globs import fits, plain
 from adtool.permissions import require_inside
 from adtool.saying import say
+from adtool.scripts import in_folder, is_pattern
 from engine.reading import LIMIT
 
 if TYPE_CHECKING:
     from adtool.configuration import Project
     from adtool.job import Target
-
-_MAGIC = "*?["
 
 
 class TargetCommand(PlainCommand):
@@ -126,18 +124,17 @@ def targets_of(
 ) -> tuple[Target, ...]:
     """The targets of a command line.
 
-    The first word is a script, and all that follows are its arguments (`--` before these may
+    The first word is a script, and all that follow are its arguments (`--` before these may
     be written, and is not one of them). All words are targets, and arguments for all of them
     follow after `--`, if the first one is a folder or a pattern, or with each=True; `check` takes
     them so, too, where each is a Python file that is there.
 
-    exclude: patterns of what folders and patterns do not stand for. project: its scripts are the
-    targets where there are no words.
+    command: as it is written after `adtool`, with its action. exclude: patterns of what folders
+    and patterns do not stand for. project: its scripts are the targets where there are no words.
 
     Raises:
-        ToolError: no target is named; a pattern or folder has no script; it cannot be told
-            whether words are scripts or arguments; a script of the project is not in its folder,
-            links followed.
+        ToolError: no target is named; it cannot be told whether words are scripts or arguments;
+            a script of the project is not in its folder, links followed.
     """
     from adtool.configuration import NAME, SCRIPTS
     from adtool.job import Target
@@ -162,7 +159,7 @@ def targets_of(
         files = cut > 1 and all(w.endswith(".py") and os.path.isfile(w) for w in words[:cut])
         if not files:
             return (_target(command, words[0], tuple(_after_dashes(words[1:]))),)
-        if command not in ("check", "baseline"):
+        if command.partition(" ")[0] not in ("check", "baseline"):
             _refuse_files(words[:cut])
     for word in words[:cut]:
         if word == "-":
@@ -203,7 +200,7 @@ def _target(command: str, script: str, args: tuple[str, ...]) -> Target:
     from adtool.job import STDIN, Target
 
     if script == "-":
-        if command == "baseline":
+        if command.startswith("baseline "):
             raise ToolError(
                 "a baseline needs the name of a script, and `-` has none",
                 "save the script in a file, and name the file",
@@ -238,11 +235,7 @@ def _after_dashes(words: list[str]) -> list[str]:
 
 
 def _several(word: str) -> bool:
-    return os.path.isdir(word) or (_pattern(word) and not os.path.exists(word))
-
-
-def _pattern(word: str) -> bool:
-    return any(c in word for c in _MAGIC)
+    return os.path.isdir(word) or (is_pattern(word) and not os.path.exists(word))
 
 
 def _refuse_files(words: list[str]) -> NoReturn:
@@ -255,35 +248,13 @@ def _refuse_files(words: list[str]) -> NoReturn:
 
 
 def _scripts(word: str) -> list[str]:
-    """The scripts that a word stands for: itself, those in a folder, or what fits a pattern."""
+    """The scripts that a word stands for: itself, those in a folder, or what fits a pattern.
+
+    A folder or pattern without a script stands for itself: its report says that there is none.
+    """
+    found: list[str] = []
     if os.path.isdir(word):
-        found = sorted(glob.glob(os.path.join(glob.escape(word), "*.py")))
-        found = [f for f in found if not os.path.basename(f).startswith("_")]
-        if not found:
-            raise ToolError(f"the folder `{word}` has no script", _instead(word))
-        return found
-    if _pattern(word) and not os.path.exists(word):
+        found = in_folder(word)
+    elif _several(word):
         found = sorted(f for f in glob.glob(plain(word), recursive=True) if os.path.isfile(f))
-        if not found:
-            raise ToolError(
-                (f"no file matches the pattern `{word}`"),
-                f"the current folder is {places.folder()}",
-            )
-        return found
-    return [word]
-
-
-def _instead(folder: str) -> str:
-    """What to do about a folder that has no script."""
-    name = os.path.basename(os.path.normpath(folder))
-    if os.path.isfile(os.path.join(folder, "__main__.py")):
-        return f"it has a `__main__.py`: run it with -m {name}"
-    if glob.glob(os.path.join(glob.escape(folder), "*.ipynb")):
-        return (
-            "it has notebooks; remove their lines with % or !, and convert them to scripts: "
-            f"jupyter nbconvert --to script {os.path.join(shlex.quote(folder), '*.ipynb')}"
-        )
-    return (
-        "adtool checks its files `*.py`, except names that begin with `_`; for subfolders, use a "
-        f"pattern: '{os.path.join(folder, '**', '*.py')}'"
-    )
+    return found or [word]

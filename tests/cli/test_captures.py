@@ -131,11 +131,13 @@ def test_what_is_left_can_be_drawn_and_becomes_the_last_run(project: Tool) -> No
     assert project("reduce", "run.adt").returncode == 0
     moved(project, "run.min.adt")
     row = project("trace", "run.min.adt")
-    assert "tape 0 of 1 of run.adt: 1 operation, 2 arrays" in row.stdout, row.stderr
+    assert "tape 0 of 1 of run.min.adt: 1 operation, 2 arrays" in row.stdout, row.stderr
     assert ["0:0", "springs", "x", "y", "1", "8", "B"] in [
         x.split()[:7] for x in row.stdout.splitlines()
     ]
     drawn = project("graph", "run.min.adt")
+    written = project("graph", "run.min.adt", "--out", "run.dot")
+    assert "(run.min.adt): " in written.stdout
     assert drawn.returncode == 0 and "G001 wrong-gradient" in drawn.stdout
     checked = project("check", "run.min.adt")
     assert checked.returncode == 1 and "no tape" not in checked.stdout + checked.stderr
@@ -299,7 +301,7 @@ def test_a_capture_with_its_check_knows_what_only_the_program_tells(adtool: Tool
             "a capture must not have the name of a Python file",
         ),
         (["capture", "--out", "no/run.adt", "train.py"], "cannot be written"),
-        (["check", "no.adt"], "the script `no.adt` does not exist"),
+        (["check", "no.adt"], "the capture `no.adt` does not exist"),
         (["check", "bad.adt"], "`bad.adt` cannot be used: it is not a capture"),
         (["check", "cut.adt"], "`cut.adt` cannot be used"),
         (["check", "bad.adt", "--trust"], "is a capture, which takes no arguments: `--trust`"),

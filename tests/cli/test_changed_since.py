@@ -47,6 +47,19 @@ def test_nothing_touched_is_said(project: Any) -> None:
     )
 
 
+def test_without_a_commit_all_files_are_new(adtool: Any) -> None:
+    adtool.script(GOOD, "a.py")
+    git(adtool.folder, "init", "-q")
+    for words in ((), ("add", "-A")):
+        if words:
+            git(adtool.folder, *words)
+        data = adtool.report("--changed-since", "HEAD", "--each", "a.py")
+        assert [r["script"] for r in data["runs"]] == ["a.py"] and data["exit_code"] == 0
+        assert data["notes"] == ["1 of 1 script is touched by the changes since HEAD"]
+    done = adtool("check", "--changed-since", "main", "a.py")
+    assert done.returncode == 2 and "the revision `main` does not exist" in done.stderr
+
+
 def test_what_is_touched_is_checked(project: Any) -> None:
     project.script("x = 1\n", "helper.py")
     data = project.report("--changed-since", "HEAD")

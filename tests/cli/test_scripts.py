@@ -176,6 +176,29 @@ def test_folders_without_scripts(adtool: Any) -> None:
     refused(adtool("check", "pack"), "has no script", "run it with -m pack")
 
 
+@pytest.mark.parametrize("words", [("none/*.py",), ("empty",), ("--each", "none.py")])
+def test_words_without_scripts_give_reports_too(adtool: Any, words: tuple[str, ...]) -> None:
+    adtool.script("", "empty/notes.txt")
+    files = ("--out", "json=a.json", "--out", "junit=a.xml")
+    assert adtool("check", *files, *words).returncode == 2
+    report = json.loads((adtool.folder / "a.json").read_text())
+    assert report["exit_code"] == 2 and words[-1] in report["error"]["message"]
+    assert words[-1] in (adtool.folder / "a.xml").read_text()
+
+
+def test_a_baseline_without_a_script(adtool: Any) -> None:
+    refused(adtool("baseline", "write"), "no script is named", "adtool baseline write SCRIPT")
+
+
+def test_without_a_compiler_the_script_is_not_at_fault(adtool: Any) -> None:
+    adtool.script(WRONG)
+    adtool.env["CXX"] = "no-such-compiler"
+    done = adtool("check", "script.py")
+    assert done.returncode == 2 and "E301" in done.stderr
+    assert "cannot compile the kernels of the script, first at script.py:" in done.stderr
+    assert "refused" not in done.stderr
+
+
 # ---- standard input
 
 

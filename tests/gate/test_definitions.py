@@ -80,15 +80,16 @@ def test_commands_are_clean_shell(root: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"scripts": "a b.py\n\n  $(touch hit).py  \n"}, "--each|a b.py|$(touch hit).py|--"),
+        ({"scripts": "a b.py\n\n  $(touch hit).py  \n"}, "--each|--|a b.py|$(touch hit).py|--"),
         ({"scripts": "a.py", "args": "x y\n`touch hit`\n;touch hit"},
-         "--each|a.py|--|x y|`touch hit`|;touch hit"),
+         "--each|--|a.py|--|x y|`touch hit`|;touch hit"),
         ({"scripts": "a.py", "gate": "note", "jobs": "2", "summary": "false"},
-         "--gate|note|--jobs|2|--no-annotations|--each|a.py|--"),
+         "--gate|note|--jobs|2|--no-annotations|--each|--|a.py|--"),
         ({"scripts": "*.py", "changed-since": "v1", "options": "--ignore\nG005\n"},
-         "--changed-since|v1|--ignore|G005|--each|*.py|--"),
+         "--changed-since|v1|--ignore|G005|--each|--|*.py|--"),
         ({"scripts": "a.py", "baseline": "gradients.txt"},
-         "--baseline|gradients.txt|--each|a.py|--"),
+         "--baseline|gradients.txt|--each|--|a.py|--"),
+        ({"scripts": "\n", "args": "2"}, "--each|--|--|2"),  # 2 is no script
     ],
 )  # fmt: skip
 def test_inputs_are_words_of_the_command(
@@ -128,7 +129,7 @@ def test_the_template_passes_lines_as_words(tmp_path: Path, root: Path) -> None:
     machine.gitlab(job, "sh")
     said = (machine.home / "words.txt").read_text().splitlines()
     assert "|".join(said[5:]) == (
-        "--gate|note|--jobs|2|--baseline|b.txt|--ignore|G005|--each|a b.py|*.py|--|$(touch hit)"
+        "--gate|note|--jobs|2|--baseline|b.txt|--ignore|G005|--each|--|a b.py|*.py|--|$(touch hit)"
     )
     assert not (machine.home / "hit").exists()
     assert machine.outcome == "failure"

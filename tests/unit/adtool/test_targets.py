@@ -13,6 +13,7 @@ from adtool.commands.targets import one_target, targets_of
 from adtool.configuration import Project
 from adtool.exits import ToolError
 from adtool.job import Target
+from adtool.scripts import require_script
 
 COMMANDS: Any = typer.main.get_command(app)
 
@@ -40,6 +41,7 @@ def split(line: str) -> tuple[str, str]:
         ("check --bogus a.py", "--bogus", "a.py"),
         ("check - x", "", "- x"),
         ("check", "", ""),
+        ("check --each -- -- 2", "--each", "-- 2"),
         ("jacobian a.py --kernel k", "--kernel k", "a.py"),
         ("jacobian --kernel k a.py --plot x.png", "--kernel k --plot x.png", "a.py"),
         ("jacobian --kernel k a.py --steps 3 --plot x", "--kernel k", "a.py --steps 3 --plot x"),
@@ -122,7 +124,7 @@ def test_a_file_with_the_name_of_a_pattern(folder: Path) -> None:
     ("line", "each", "words"),
     [
         ("", False, "no script is named on the command line"),
-        ("x*.py", False, "no file matches the pattern `x*.py`"),
+        ("-- 2", True, "no script is named on the command line"),
         (". --eps 3", False, "`--eps` is between the scripts"),
     ],
 )
@@ -132,10 +134,30 @@ def test_what_cannot_be_told(folder: Path, line: str, each: bool, words: str) ->
     assert words in caught.value.message and caught.value.help
 
 
-def test_other_faults(folder: Path) -> None:
+def test_words_without_a_script_are_told_in_their_reports(folder: Path) -> None:
+    """As scripts that do not exist, so that reports are written."""
     (folder / "empty").mkdir()
+    assert scripts("x*.py a.py") == ["x*.py", "a.py"] and scripts("empty") == ["empty"]
+    with pytest.raises(ToolError, match=r"no file matches the pattern `x\*.py`"):
+        require_script(Target("x*.py"))
     with pytest.raises(ToolError, match="the folder `empty` has no script"):
-        targets_of("check", ["empty"], None)
+        require_script(Target("empty"))
+    with pytest.raises(ToolError, match=r"the capture `no.adt` does not exist"):
+        require_script(one_target("reduce", ["no.adt"], None))
+
+
+def test_the_help_names_the_action_too(folder: Path) -> None:
+    with pytest.raises(ToolError) as caught:
+        targets_of("baseline write", [], None)
+    assert "name one: adtool baseline write SCRIPT [ARGS...]" in caught.value.help
+    assert scripts("a.py b.py") == ["a.py", "b.py"]
+    found = targets_of("baseline write", ["a.py", "b.py"], None)
+    assert [t.script for t in found] == ["a.py", "b.py"]
+    with pytest.raises(ToolError, match="a baseline needs the name of a script"):
+        targets_of("baseline compare", ["-"], None)
+
+
+def test_other_faults(folder: Path) -> None:
     with pytest.raises(ToolError, match="--each takes scripts"):
         targets_of("check", [], "a.b", each=True)
     with pytest.raises(ToolError, match=r"`sub` matches several scripts"):
