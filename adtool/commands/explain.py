@@ -50,6 +50,12 @@ def explain(
         raise ToolError(f"{code!r} is not one code", "name one code at a time: adtool explain G001")
     near = _near(code, [rule.code for rule in rules] + list(PAGES), [rule.name for rule in rules])
     hint = f"did you mean {near}? " if near else ""
+    least, *_, most = (rule.code for rule in rules)
+    if re.fullmatch("G[0-9]{3}", code.upper()) and least < code.upper() < most:
+        raise ToolError(
+            f"no finding has the code {code.upper()}: it is not used",
+            f"{hint}`adtool explain` lists all codes",
+        )
     raise ToolError(f"unknown code {code!r}", f"{hint}`adtool explain` lists all codes")
 
 

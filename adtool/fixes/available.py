@@ -7,7 +7,7 @@ from typing import Literal
 
 from adtool.fixes.files import refusal
 from adtool.places import short
-from adtool.report import Finding, Fix
+from adtool.report import Edit, Finding, Fix
 
 # The fixes that a run has not shown or made itself: all, those that --unsafe-fixes adds, or none.
 Offers = Literal["all", "unsafe", "none"]
@@ -29,10 +29,16 @@ def offered(findings: Sequence[Finding], offers: Offers = "all") -> str:
 
 
 def fixable(findings: Sequence[Finding]) -> tuple[int, int]:
-    """For how many findings: by safe fixes, and by others."""
+    """How many different safe fixes there are, and how many others.
+
+    Several findings may ask for one and the same change.
+    """
     fixes = [f.fix for f in findings if f.fix is not None and not f.suppressed]
-    safe = [f.safe for f in fixes if not why_not(f)]
-    return sum(safe), len(safe) - sum(safe)
+    safe: dict[tuple[Edit, ...], bool] = {}
+    for fix in fixes:
+        if not why_not(fix):
+            safe[fix.edits] = fix.safe or safe.get(fix.edits, False)
+    return sum(safe.values()), len(safe) - sum(safe.values())
 
 
 def why_not(fix: Fix) -> str:

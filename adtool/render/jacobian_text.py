@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, TextIO
 
 from rich import box
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
 def print_report(report: JacobianReport, plot: str, console: Console) -> None:
     """Prints which launch it is, a row for each matrix, and the largest entries."""
     size = " x ".join(map(str, report.dim))
+    threads = "thread" if math.prod(report.dim) == 1 else "threads"
     at = f", called at {short(report.call_file)}:{report.call_line}" if report.call_file else ""
     of = report.pattern or report.kernel
     more = f", the only one of `{of}`"
     if report.launches > 1:
         more = f", one of {report.launches} of `{of}` (choose with --launch)"
-    _line(console, f"kernel `{report.kernel}`, {size} threads{at}", styles.HEAD)
+    _line(console, f"kernel `{report.kernel}`, {size} {threads}{at}", styles.HEAD)
     why = f", {report.why}" if report.why else ""
     _line(console, f"launch {report.tape}:{report.launch}{more}{why}", styles.DIM)
     for table in _tables(report):

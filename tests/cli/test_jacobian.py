@@ -201,6 +201,20 @@ def test_scripts_that_fail(adtool) -> None:
     assert not list(adtool.folder.glob("*.png"))
 
 
+def test_one_thread_is_one(adtool) -> None:
+    adtool.script(
+        "import engine as wp\n"
+        "@wp.kernel\n"
+        "def energy(x: wp.array(dtype=float), e: wp.array(dtype=float)):\n"
+        "    e[0] = x[0] * x[0]\n"
+        "x, e = wp.ones(1, requires_grad=True), wp.zeros(1, requires_grad=True)\n"
+        "with wp.Tape():\n"
+        "    wp.launch(energy, 1, [x], [e])\n"
+    )
+    done = adtool("jacobian", "script.py")
+    assert done.returncode == 0 and "kernel `energy`, 1 thread," in done.stdout
+
+
 ONE = KERNELS.split("x.fill_(0.0)")[0]
 
 

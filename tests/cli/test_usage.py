@@ -177,6 +177,16 @@ def test_a_code_that_is_none(adtool: Any) -> None:
         assert "`adtool explain` lists all codes" in done.stderr
 
 
+def test_a_code_between_others_that_is_not_used(adtool: Any) -> None:
+    listed = adtool("explain").stdout
+    between = [f"G{k:03}" for k in range(1, 18) if f"G{k:03}" not in listed]
+    assert between
+    for code in between:
+        done = adtool("explain", code.lower())
+        assert done.returncode == 2
+        assert f"no finding has the code {code}: it is not used" in done.stderr
+
+
 @pytest.mark.parametrize("words", ["G001 G002", "G001,G002"])
 def test_several_codes(adtool: Any, words: str) -> None:
     done = adtool("explain", words)

@@ -174,4 +174,7 @@ def _label(a: n.Atom, defined: dict[n.Var, Span], position: int) -> str:
 
 
 def _show(v: Any) -> str:
-    return np.array2string(np.asarray(v), precision=6, separator=", ", threshold=16)
+    # NumPy writes 0 as `0.`, which reads as the end of a sentence.
+    return np.array2string(
+        np.asarray(v), separator=", ", threshold=16, formatter={"float_kind": "{:.6g}".format}
+    )

@@ -32,7 +32,8 @@ def test_what_is_offered(
     monkeypatch.chdir(tmp_path)  # files below it may be changed
     file = tmp_path / "a.py"
     file.write_text("a = 1\n")
-    edits = (Edit(str(file), 1, 5, 1, 6, "2"),)
-    some = [finding(fix=Fix("do it", True, edits))] * safe
-    others = [finding(fix=Fix("do it", False, edits))] * unsafe
-    assert offered([*some, *others], offers) == (f"fixes to try: {line}" if line else "")
+    edits = [(Edit(str(file), 1, 5, 1, 6, str(k)),) for k in range(safe + unsafe)]
+    some = [finding(fix=Fix("do it", k < safe, x)) for k, x in enumerate(edits)]
+    expected = f"fixes to try: {line}" if line else ""
+    assert offered(some, offers) == expected
+    assert offered([*some, *some], offers) == expected  # one and the same change

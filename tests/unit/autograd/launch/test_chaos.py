@@ -99,14 +99,14 @@ def test_the_operation_as_the_user_wrote_it() -> None:
     (pair,) = found.launches[0].pairs
     assert pair.verdict == "nan" and pair.nonfinite is not None
     assert pair.nonfinite.expression == "wp.log(x[i])" and pair.nonfinite.selected
-    assert ("x[i]", "0.") in pair.nonfinite.operands
+    assert ("x[i]", "0") in pair.nonfinite.operands
 
 
 @pytest.mark.parametrize(
     ("kernel", "value", "expression", "operand"),
     [
-        (angle, 1.0, "wp.acos(x[i])", ("x[i]", "1.")),
-        (rooted, 0.0, "wp.pow(wp.abs(x[i]), 0.5)", ("wp.abs(x[i])", "0.")),
+        (angle, 1.0, "wp.acos(x[i])", ("x[i]", "1")),
+        (rooted, 0.0, "wp.pow(wp.abs(x[i]), 0.5)", ("wp.abs(x[i])", "0")),
     ],
 )
 def test_operands_are_those_of_the_user_and_no_literals(
