@@ -28,7 +28,7 @@ EXAMPLES = _examples()
 
 
 def test_every_concept_has_an_example() -> None:
-    assert list(EXAMPLES) == ["Array", "Kernel", "Launch", "Tape"]
+    assert list(EXAMPLES) == ["Array", "Kernel", "Launch", "Tape", "Struct", "Optimizer"]
     assert len(re.findall(r"^```\w", PAGE, re.MULTILINE)) == len(EXAMPLES)
 
 
