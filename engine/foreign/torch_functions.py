@@ -204,9 +204,9 @@ class _Begun:
             if a._version != version and not any(y is a for y in every):
                 if not torch.equal(a.detach(), call.args[k]):
                     forward = call.called.forward
-                    place = None if forward is None else definition(forward)
+                    written = None if forward is None else definition(forward)
                     name = call.called.names[k]
-                    call.found.append(Change("input", name, call.site, span=place))
+                    call.found.append(Change("input", name, call.site, span=written))
         leaves = [
             (call.called.names[k], weakref.ref(a)) for k, a, _ in self.versions
             if a.requires_grad and a.is_leaf

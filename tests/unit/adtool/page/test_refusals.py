@@ -21,7 +21,7 @@ from adtool.cli import main
         (["empty.json", "--out", "page.html"], "is not a report of adtool"),
         (["odd.json", "--out", "page.html"], "is not a report of adtool"),
         (["--out", "page.html", "bad.json", "more"], "after `bad.json`"),
-        (["run.adt", "--out", "page.html"], "the script `run.adt` does not exist"),
+        (["run.adt", "--out", "page.html"], "the capture `run.adt` does not exist"),
         (["--out", "page.html"], "no run to draw"),
     ],
 )
