@@ -16,7 +16,8 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from engine.autograd.facts import Stale
-from engine.autograd.watch.places import Geometry, Places, geometry, meeting
+from engine.autograd.watch.lasting import LastingArray, LastingMemory, block
+from engine.autograd.watch.places import Geometry, Places, Weak, geometry, meeting
 from engine.autograd.watch.unread import Mixture, Part, Unread
 from engine.classes import dataclass
 from engine.diagnostics.site import Site
@@ -83,6 +84,7 @@ class _Left:
 class _Shared:
     """What a pass left in the gradient of a leaf, for another array that gets the same memory.
 
+    memory, place: where the leaf itself lies. Another array there is the same leaf.
     read: whether the program has read it since. Programs that add up gradients of several arrays
     in one memory read the sum. spent: whether a step of the array has used some of it: one that
     starts from what the array holds. Sums of gradients at several points are made before.
@@ -90,16 +92,23 @@ class _Shared:
     """
 
     owner: ref[array]
+    memory: LastingMemory
+    place: Geometry
     left: _Left
     size: int
     read: bool = False
     spent: bool = False
 
+    def is_of(self, a: array) -> bool:
+        """Whether an array is the leaf, or was made over the same memory."""
+        return self.place == geometry(a) and self.memory.is_of(a.storage)
+
     def step(self, reads: Sequence[array], writes: Sequence[array]) -> bool:
         """Whether a launch that reads the gradient is such a step."""
         owner = self.owner()
-        return owner is not None and all(
-            any(may_meet(owner, a) for a in some) for some in (reads, writes)
+        return all(
+            any(self.is_of(a) or (owner is not None and may_meet(owner, a)) for a in some)
+            for some in (reads, writes)
         )
 
 
@@ -140,7 +149,7 @@ class Accumulated:
         # By the array that has the gradient, and which part of it; views come and go.
         self._left: WeakKeyDictionary[array, dict[Geometry, _Left]] = WeakKeyDictionary()
         # By the memory of the gradient: arrays that are made anew may get the same.
-        self._shared: WeakKeyDictionary[Storage, dict[Geometry, _Shared]] = WeakKeyDictionary()
+        self._shared: Weak[dict[Geometry, _Shared]] = Weak()
         # By tape: threads may run several at a time.
         self._open: dict[int, _Open] = {}
         self._digests: WeakKeyDictionary[array, _Digest] = WeakKeyDictionary()
@@ -155,17 +164,18 @@ class Accumulated:
             if self._spent(a):
                 opened.spent.add(id(a))
             left = self._left.get(root_array(a), {}).get(geometry(a))
-            if left is None and not computed.has(a):
-                left = self._of_another(a)
-            if left is not None:
-                found = self._suspect(tape, run, computed, a, left)
-                if found is not None:
-                    opened.suspects.append(found)
+            found = None if left is None else self._suspect(tape, run, computed, a, left)
+            if found is None and not computed.has(a):
+                other = self._of_another(a, left)
+                if other is not None:
+                    found = self._suspect(tape, run, computed, a, other)
+            if found is not None:
+                opened.suspects.append(found)
 
     def reading(self, arrays: Sequence[array], written: Sequence[array] = ()) -> None:
         """To be called before the program reads arrays. written: by the launch that does."""
         for a in arrays:
-            for shared in self._shared.get(a.storage, {}).values():
+            for shared in self._at(a.storage).values():
                 shared.read = True
                 shared.spent = shared.spent or (bool(written) and shared.step(arrays, written))
 
@@ -183,17 +193,25 @@ class Accumulated:
         grad = a.existing_grad
         if grad is None:
             return False
-        shared = self._shared.get(grad.storage, {}).get(geometry(grad))
+        shared = self._at(grad.storage).get(geometry(grad))
         return shared is not None and shared.spent and shared.left.grad.fits(grad)
 
-    def _of_another(self, a: array) -> _Left | None:
-        """What a pass left in the gradient of an array that is gone, and the program has read."""
+    def _at(self, memory: Storage) -> dict[Geometry, _Shared]:
+        """What passes left in some memory."""
+        return (self._shared.get(block(memory)) or {}) if self._shared else {}
+
+    def _of_another(self, a: array, own: _Left | None) -> _Left | None:
+        """What a pass left in the gradient of another array, of which this one has the memory.
+
+        own: what one left in that of the array itself, if any. An array over other memory counts
+        if the other one is gone and the program has read the gradient.
+        """
         grad = a.existing_grad
-        if grad is None:
+        shared = None if grad is None else self._at(grad.storage).get(geometry(grad))
+        if shared is None or (own is not None and shared.left.grad is own.grad):
             return None
-        shared = self._shared.get(grad.storage, {}).get(geometry(grad))
-        gone = shared is not None and shared.read and shared.owner() is None
-        return shared.left if shared is not None and gone else None
+        gone = own is None and shared.read and shared.owner() is None
+        return shared.left if gone or shared.is_of(a) else None
 
     def _suspect(
         self, tape: CapturedTape, run: Pass, computed: _Computed, a: array, left: _Left
@@ -231,11 +249,11 @@ class Accumulated:
         """
         self.unread.ended()
         opened = self._open.pop(id(tape))
-        told: dict[tuple[array, str], Mixture] = {}
+        told: dict[tuple[Geometry, str], Mixture] = {}
         for s in opened.suspects:
             if _came_true(s):
-                # Several views of one array are one mixture.
-                key = root_array(s.a), s.kind
+                # Several views of one array, or arrays over one memory, are one mixture.
+                key = geometry(root_array(s.a)), s.kind
                 if key not in told:
                     told[key] = Mixture(tape, _stale(run, s), [], _moved(s.a), False)
                 told[key].parts += _parts(run, s)
@@ -259,13 +277,17 @@ class Accumulated:
                 )  # fmt: skip
                 self._left.setdefault(root_array(a), {})[geometry(a)] = left
                 if left.values is not None:
-                    known = self._shared.setdefault(grad.storage, {})
+                    memory = block(grad.storage)
+                    known = self._shared.get(memory)
+                    if known is None:
+                        self._shared.put(memory, known := {})
                     # Versions are of the array's own memory.
                     left = replace(left, values=replace(left.values, version=-1))
                     size = sum(g.size * prod(g._info.inner) for _, g in _leaves(a, grad))
                     known[geometry(grad)] = _Shared(
-                        ref(root_array(a)), left, size, spent=id(a) in opened.spent
-                    )
+                        ref(root_array(a)), LastingMemory(a.storage), geometry(a), left, size,
+                        spent=id(a) in opened.spent,
+                    )  # fmt: skip
         return leaves
 
     def _values(self, a: array) -> _Digest:
@@ -361,7 +383,7 @@ def _stale(run: Pass, s: _Suspect) -> Stale:
 
 def _moved(a: array) -> Callable[[], bool]:
     """A question for later: has an array other values than now?"""
-    found, values = ref(a), _Digest.of(a)
+    found, values = LastingArray(a), _Digest.of(a)
 
     def answer() -> bool:
         alive = found()

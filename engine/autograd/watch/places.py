@@ -52,6 +52,10 @@ class Weak(Generic[Tag]):
         self._refs[id(x)] = ref(x)
         self._said[id(x)] = tag
 
+    def values(self) -> list[Tag]:
+        """What was said of those that are still there."""
+        return [self._said[key] for key, r in self._refs.items() if r() is not None]
+
     def __bool__(self) -> bool:
         """False where nothing was ever said."""
         return bool(self._refs)

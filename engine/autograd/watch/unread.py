@@ -17,12 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 import numpy as np
 
 from engine.autograd.facts import Stale
-from engine.autograd.watch.places import Geometry, geometry, meeting
+from engine.autograd.watch.lasting import LastingArray, LastingMemory, block
+from engine.autograd.watch.places import Geometry, Weak, geometry, meeting
 from engine.autograd.watch.steps import Step, step_of
 from engine.classes import dataclass
 from engine.runtime.array import array
@@ -45,11 +46,11 @@ class Part:
                  "where")  # fmt: skip
 
     def __init__(self, grad: array, where: NumpyArray, owner: array) -> None:
-        self._owner = ref(owner)
+        self._owner = LastingArray(owner)
         self._start = present(owner).copy()
         self._all = where
         self._computed: list[NumpyArray] = []  # by optimizers of other frameworks, of its numbers
-        self._memory: ref[Storage] = ref(grad.storage)
+        self._memory = LastingMemory(grad.storage)
         self._lent: tuple[Storage, NumpyArray] | None = None
         self.place: Outline = outline(grad)
         self.where = where
@@ -212,9 +213,9 @@ class Unread:
         self._lent: list[Mixture] = []
         self._read: list[Mixture] = []  # since the last pass, and were not seen to be used
         # Steps that are evidence if nothing follows them, by the memory of the array.
-        self._last: list[tuple[ref[Storage], Geometry, Mixture]] = []
+        self._last: list[tuple[ref[object], Geometry, Mixture]] = []
         # How an array changed when it was last looked at, by its memory and place there.
-        self._steps: WeakKeyDictionary[Storage, dict[Geometry, Step]] = WeakKeyDictionary()
+        self._steps: Weak[dict[Geometry, Step]] = Weak()
 
     @property
     def empty(self) -> bool:
@@ -284,7 +285,7 @@ class Unread:
 
     def cleared(self, a: array) -> None:
         """A pass has not added to the gradient of an array: its last step does not count."""
-        self._steps.get(a.storage, {}).pop(geometry(a), None)
+        (self._steps.get(block(a.storage)) or {}).pop(geometry(a), None)
 
     def ended(self) -> None:
         """The pass has run: what it left is what there is now."""
@@ -311,21 +312,23 @@ class Unread:
 
     def _along(self) -> set[Part]:
         """Those parts of what was read along which their arrays moved, this time and before."""
-        out, steps = set[Part](), list[tuple[Storage, Geometry, Step | None]]()
-        last = list[tuple[ref[Storage], Geometry, Mixture]]()
+        out, steps = set[Part](), list[tuple[object, Geometry, Step | None]]()
+        last = list[tuple[ref[object], Geometry, Mixture]]()
         for m in self._read:
             for p in m.parts:
                 if (owner := p.owner) is None:
                     continue
-                memory, key, step = owner.storage, geometry(owner), p.step()
-                before = self._steps.get(memory, {}).get(key)
+                memory, key, step = block(owner.storage), geometry(owner), p.step()
+                before = (self._steps.get(memory) or {}).get(key)
                 if step is not None and before is not None and step.confirms(before):
                     out.add(p)
                 elif m.spent and step is not None and before is None and p.stands_alone(step):
                     last.append((ref(memory), key, m))
                 steps.append((memory, key, step))
         for memory, key, step in steps:
-            known = self._steps.setdefault(memory, {})
+            known = self._steps.get(memory)
+            if known is None:
+                self._steps.put(memory, known := {})
             known.pop(key, None)
             if step is not None:
                 known[key] = step
