@@ -95,7 +95,7 @@ class StaleGradient(Rule):
             tape, f = group[0]
             passes = sum(x.passes for _, x in group)
             more = f" ({passes} times, first on tape {tape})" if passes > 1 else ""
-            message, help = _said(f)
+            message, help = _said(f, all(x.valid for _, x in group))
             used = any(x.used for _, x in group)
             if used:
                 message += f", and the program moves {_it(f)} by it"
@@ -120,9 +120,9 @@ def _cure(f: Stale) -> Fix | None:
     return zeroed(f.kind, f.site, f.earlier)
 
 
-def _said(f: Stale) -> tuple[str, str]:
-    """What is wrong, and what to do."""
-    own = f", or {f.array}.grad.zero_()" if f.array else ""
+def _said(f: Stale, valid: bool) -> tuple[str, str]:
+    """What is wrong, and what to do. valid: whether the array's name can be typed there."""
+    own = f", or {f.array}.grad.zero_()" if valid else ""
     clear = f"clear the gradients between the two backward passes: tape.zero(){own}"
     a = f"`{f.array}`" if f.array else "an array"
     if f.kind == "twice":

@@ -217,6 +217,7 @@ class Stale:
     array: what the user calls it, or the parameter. site: the backward pass; earlier: the one
     before. by: for `recompute`, the launch to run again. text: for `saved`, what the tape says.
     passes: how many are alike. used: the program was seen to change the array by that gradient.
+    valid: whether `array` means it where the backward pass is called.
     """
 
     kind: Literal["values", "twice", "passed on", "recompute", "saved"]
@@ -227,6 +228,7 @@ class Stale:
     text: str = ""
     passes: int = 1
     used: bool = False
+    valid: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,29 @@ def test_a_loop_that_never_clears(make: Any, kind: str, way: Backward) -> None:
 
     (fact,) = found(program)
     assert (fact.kind, fact.used, fact.passes) == ("values", True, TURNS - 1)
+    assert fact.valid and fact.array == ("one" if way is made_twice else "w")
     assert said(fact.site).endswith("# of a turn") and fact.earlier == fact.site
+
+
+def test_a_parameter_of_a_module_is_named_where_the_pass_runs() -> None:
+    def launched(w: Any, loss: Any) -> None:
+        y = torch.zeros(N, requires_grad=True)
+        wp.launch(square, N, [w], [y])
+        wp.launch(total, N, [y], [loss])
+
+    def program() -> None:
+        model = torch.nn.Sequential()
+        model.layer = Layer()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in range(TURNS):
+            loss = torch.zeros(1, requires_grad=True)
+            with wp.Tape() as tape:
+                launched(model.layer.weight, loss)
+            tape.backward(loss)
+            optimizer.step()
+
+    (fact,) = found(program)
+    assert (fact.array, fact.valid, fact.used) == ("model.layer.weight", True, True)
 
 
 @pytest.mark.parametrize("way", WAYS)

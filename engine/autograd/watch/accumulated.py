@@ -28,6 +28,7 @@ from engine.runtime.leaves import leaf_arrays
 from engine.runtime.recording import Optimized
 from engine.runtime.storage import Storage
 from engine.tape.capture import CapturedTape, Pass
+from engine.tape.graph.valid_names import ValidNames
 from engine.tape.naming import variable
 from engine.tape.outline import root_array
 from engine.tape.record import Record
@@ -153,6 +154,7 @@ class Accumulated:
         # By tape: threads may run several at a time.
         self._open: dict[int, _Open] = {}
         self._digests: WeakKeyDictionary[array, _Digest] = WeakKeyDictionary()
+        self._names = ValidNames()
         self.unread = Unread()
 
     def began(self, tape: CapturedTape, run: Pass) -> Iterator[Mixture]:
@@ -255,7 +257,7 @@ class Accumulated:
                 # Several views of one array, or arrays over one memory, are one mixture.
                 key = geometry(root_array(s.a)), s.kind
                 if key not in told:
-                    told[key] = Mixture(tape, _stale(run, s), [], _moved(s.a), False)
+                    told[key] = Mixture(tape, self._stale(run, s), [], _moved(s.a), False)
                 told[key].parts += _parts(run, s)
                 told[key].spent |= s.kind != "values" or id(s.a) in opened.spent
         for m in told.values():
@@ -289,6 +291,15 @@ class Accumulated:
                         spent=id(a) in opened.spent,
                     )  # fmt: skip
         return leaves
+
+    def _stale(self, run: Pass, s: _Suspect) -> Stale:
+        passed, site, name = name_of(run, s.a), run.site, ""
+        if site is not None:
+            code, whole = site.code, root_array(s.a)
+            name = self._names.of(code, s.a, passed) or self._names.of(code, whole, "")
+        return Stale(
+            s.kind, name or passed, _span(site), _span(s.left.site), valid=bool(name)
+        )  # fmt: skip
 
     def _values(self, a: array) -> _Digest:
         """What an array holds, as a digest that was made before if it can be."""
@@ -375,10 +386,6 @@ def _came_true(s: _Suspect) -> bool:
         return False
     pairs = zip(_leaves(s.a, grad), s.before, strict=True)
     return any((raw(present(g)) != raw(b)).any() for (_, g), b in pairs)
-
-
-def _stale(run: Pass, s: _Suspect) -> Stale:
-    return Stale(s.kind, name_of(run, s.a), _span(run.site), _span(s.left.site))
 
 
 def _moved(a: array) -> Callable[[], bool]:
@@ -474,7 +481,7 @@ def merged(facts: Sequence[Stale]) -> list[Stale]:
     """Those that are alike as one."""
     out: dict[tuple[object, ...], Stale] = {}
     for f in facts:
-        key = (f.kind, f.array, f.site, f.earlier, f.by, f.text)
+        key = (f.kind, f.array, f.valid, f.site, f.earlier, f.by, f.text)
         known = out.get(key)
         out[key] = f if known is None else replace(
             known, passes=known.passes + f.passes, used=known.used or f.used

@@ -58,7 +58,7 @@ def search_names(wanted: Collection[Key]) -> tuple[dict[Key, tuple[str, str]], i
             if not any(m is frame.f_globals for m in modules):
                 modules.append(frame.f_globals)
             if frame.f_code.co_name != "<module>":
-                _look_into(frame, search)
+                search.look(variables_of(frame))
             elif frame.f_globals.get("__name__") == "__main__":
                 break  # what is further out runs the program
         frame = frame.f_back
@@ -67,13 +67,14 @@ def search_names(wanted: Collection[Key]) -> tuple[dict[Key, tuple[str, str]], i
     return search.names, _VISITS - search.left
 
 
-def _look_into(frame: FrameType, search: _Search) -> None:
-    """Looks at a function's variables, and keeps none of them alive."""
+def variables_of(frame: FrameType) -> dict[str, Any]:
+    """A function's variables. The frame keeps none of them alive for it."""
     variables = frame.f_locals
-    search.look(variables)
+    found = dict(variables)
     # Before Python 3.13 the frame keeps this copy, unless the program asked for it: `locals()`.
     if sys.version_info < (3, 13) and sys.getrefcount(variables) <= 3:
         variables.clear()
+    return found
 
 
 class _Search:
@@ -100,7 +101,7 @@ class _Search:
         if isinstance(value, array):
             self._found(path, value)
         elif depth:
-            for step, item in _members(value):
+            for step, item in members(value):
                 self._visit(path + step, item, depth - 1)
 
     def _found(self, path: str, a: array) -> None:
@@ -123,7 +124,8 @@ class _Search:
             )
 
 
-def _members(value: Any) -> Iterable[tuple[str, Any]]:
+def members(value: Any) -> Iterable[tuple[str, Any]]:
+    """What a list, struct or object of a program has, each with what is typed to get it: `.q`."""
     kind = type(value)
     if _holds_none(kind):
         return ()

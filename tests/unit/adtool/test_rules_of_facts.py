@@ -92,7 +92,9 @@ class TestFacts:
     @pytest.mark.parametrize("kind", ["values", "twice", "passed on", "recompute", "saved"])
     def test_stale_gradients(self, kind: Any, session: Make) -> None:
         by = Write("square", 1, self.WROTE)
-        fact = Stale(kind, "x", self.READ, self.WROTE, by, "what the tape says", 2)
+        fact = Stale(
+            kind, "x", self.READ, self.WROTE, by, "what the tape says", 2, valid=True
+        )  # fmt: skip
         (found,) = findings("G013", session(TapeResult(0, (), stale=(fact,))))
         assert (found.severity, found.line, found.count) == ("warning", 9, 2) and found.help
         assert found.notes == ("the earlier backward() is at train.py:11:1",)
@@ -100,6 +102,14 @@ class TestFacts:
         assert "moves" not in found.message
         assert ("x.grad.zero_()" in found.help) == (kind in ("values", "twice", "passed on"))
         assert ("or remove the second pass" in found.help) == (kind == "twice")
+        assert ("between the two backward passes" in found.help) == ("x.grad" in found.help)
+
+    @pytest.mark.parametrize("kind", ["values", "twice", "passed on"])
+    def test_a_name_that_cannot_be_typed_is_no_cure(self, kind: Any, session: Make) -> None:
+        fact = Stale(kind, "states[s]", self.READ, self.WROTE)
+        (found,) = findings("G013", session(TapeResult(0, (), stale=(fact,))))
+        assert "`states[s]`" in found.message
+        assert "tape.zero()" in found.help and "states" not in found.help
 
     @pytest.mark.parametrize(("kind", "words"), [("values", "`x`"), ("passed on", "an array")])
     def test_stale_gradients_that_are_used(self, kind: Any, words: str, session: Make) -> None:
