@@ -99,7 +99,7 @@ class StaleGradient(Rule):
             used = any(x.used for _, x in group)
             if used:
                 message += f", and the program moves {_it(f)} by it"
-            notes = () if f.earlier is None else (f"the earlier backward() is at {f.earlier}",)
+            notes = _earlier(f)
             yield self.finding(
                 f"{message}{more}", help, span=f.site, tape=tape, launch=f.by.launch,
                 kernel=f.by.name if f.by.launch >= 0 else "", count=passes, notes=notes,
@@ -120,13 +120,29 @@ def _cure(f: Stale) -> Fix | None:
     return zeroed(f.kind, f.site, f.earlier)
 
 
+def _earlier(f: Stale) -> tuple[str, ...]:
+    """Where the earlier pass is."""
+    if f.earlier is None:
+        return ()
+    if f.earlier == f.site:
+        return (
+            "the earlier backward() is the same call, made earlier (in a loop: in an earlier "
+            "iteration)",
+        )
+    return (f"the earlier backward() is at {f.earlier}",)
+
+
 def _said(f: Stale, valid: bool) -> tuple[str, str]:
     """What is wrong, and what to do. valid: whether the array's name can be typed there."""
     own = f", or {f.array}.grad.zero_()" if valid else ""
-    clear = f"clear the gradients between the two backward passes: tape.zero(){own}"
+    again = f.earlier is not None and f.earlier == f.site
+    when = "between the two backward passes"
+    if again:  # there is one line, of which "between" says nothing
+        when = "after their use, before this backward() runs again"
+    clear = f"clear the gradients {when}: tape.zero(){own}"
     a = f"`{f.array}`" if f.array else "an array"
     if f.kind == "twice":
-        clear += "; or remove the second pass"
+        clear += "; or run it only once" if again else "; or remove the second pass"
     if f.kind == "values":
         return (
             f"backward() added to the gradient of {a}, which an earlier backward() "

@@ -123,6 +123,8 @@ def test_each_cure_can_be_typed_and_cures(adtool: Tool, which: str) -> None:
     )
     cures = re.findall(r"[\w.]+\(\)(?=$|,)", found["help"])
     assert cures == ["tape.zero()", f"{name}.grad.zero_()"][: 1 + valid]
+    assert "before this backward() runs again" in found["help"]
+    assert "the same call" in " ".join(found["notes"])
     for cure in cures:
         adtool.script(text.replace("# the cure", cure))
         assert adtool("check", "script.py").returncode == 0

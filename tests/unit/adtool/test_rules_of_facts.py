@@ -111,6 +111,16 @@ class TestFacts:
         assert "`states[s]`" in found.message
         assert "tape.zero()" in found.help and "states" not in found.help
 
+    @pytest.mark.parametrize("kind", ["values", "twice", "passed on"])
+    def test_one_pass_in_a_loop_is_not_two(self, kind: Any, session: Make) -> None:
+        fact = Stale(kind, "x", self.READ, self.READ, valid=True)
+        (found,) = findings("G013", session(TapeResult(0, (), stale=(fact,))))
+        assert "before this backward() runs again: tape.zero(), or x.grad.zero_()" in found.help
+        assert ("or run it only once" in found.help) == (kind == "twice")
+        assert "two" not in found.help and "second" not in found.help
+        (note,) = found.notes
+        assert "the same call" in note and "train.py" not in note
+
     @pytest.mark.parametrize(("kind", "words"), [("values", "`x`"), ("passed on", "an array")])
     def test_stale_gradients_that_are_used(self, kind: Any, words: str, session: Make) -> None:
         read = Stale(kind, "x", self.READ, self.WROTE)
