@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -128,4 +129,23 @@ def test_each_cure_can_be_typed_and_cures(adtool: Tool, which: str) -> None:
     for cure in cures:
         adtool.script(text.replace("# the cure", cure))
         assert adtool("check", "script.py").returncode == 0
+        assert findings(adtool) == []
+
+
+def test_the_sample_of_tensors_without_zero_grad(adtool: Tool) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    sample = Path(__file__).parents[2] / "samples" / "interop" / "torch_direct.py"
+    right = sample.read_text("utf-8").replace("raise SystemExit(", "print(")
+    clears = "        optimizer.zero_grad()\n"
+    assert right.count(clears) == 1
+    text = right.replace(clears, "")
+    adtool.script(text)
+    (found,) = findings(adtool)
+    assert found["severity"] == "error" and "moves `mass` by it" in found["message"]
+    assert text.splitlines()[found["line"] - 1].strip() == "tape.backward(loss)"
+    assert found["help"].endswith("tape.zero(), or mass.grad.zero_()")
+    for cure in ("tape.zero()", "mass.grad.zero_()"):
+        adtool.script(
+            text.replace("        losses.append", f"        {cure}\n        losses.append")
+        )
         assert findings(adtool) == []
