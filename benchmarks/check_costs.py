@@ -38,7 +38,7 @@ REASONS = HERE / "check_costs_reasons.json"
 TIMES, SECONDS = 2.0, 0.5  # the target: at most so many times the plain run, and so much more
 SLOWEST = 10
 ROUNDS = 3
-MORE = 10  # rounds of the slowest
+MORE = 20  # rounds of the slowest
 
 
 @dataclass(frozen=True)
