@@ -91,7 +91,7 @@ class LaunchCheck:
         if like is None:
             return None
         self.experience.add(kind)
-        return replace(like, index=index, site=_span(launch), peer=self._peer)
+        return replace(like, index=index, site=launch.span, peer=self._peer)
 
     def check(self, index: int, launch: WarpLaunch, options: Options) -> LaunchResult:
         """What is found of a launch by itself."""
@@ -106,7 +106,7 @@ class LaunchCheck:
     ) -> tuple[LaunchResult, Variants | None]:
         """The same, with the kernel as the engine has it, where it does."""
         how = options.of_launch(launch.kernel.key)
-        site = _span(launch)
+        site = launch.span
         result = LaunchResult(
             index, launch.kernel.key, launch.dim, (), place_of(launch.kernel), site,
             peer=self._peer,
@@ -401,11 +401,6 @@ def _refuse_overlaps(launch: WarpLaunch) -> None:
             changed = any(launch.before[x.path] is not launch.after[x.path] for x in (a, b))
             if changed:
                 raise Untranslatable(f"arguments {b.path!r} and {a.path!r} overlap in memory")
-
-
-def _span(launch: WarpLaunch) -> Span | None:
-    """Where it is in the user's code."""
-    return launch.site.span if launch.site is not None else None
 
 
 def _kind(launch: WarpLaunch) -> Hashable:

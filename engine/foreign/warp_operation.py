@@ -34,7 +34,7 @@ class WarpOperation(Operation):
         self.name = launch.kernel.key
         self.gradient = f"the adjoint of {self.name}"
         self.span = span
-        self.site = launch.site.span if launch.site is not None else None
+        self.site = launch.span
         before, after = run.moving(), run.forward()
         self.inputs = [_value(n, x) for n, x in before.items()]
         self.outputs = [

@@ -70,7 +70,7 @@ def _told(
             write = Write(by.name, by.launch, site, other)
         yield Overwritten(
             "wrong" if on_tape else "outside", index, launch.kernel.key, path, "",
-            launch.site.span if launch.site is not None else None, write, first, last, count,
+            launch.span, write, first, last, count,
             gradients=suffering,
         )  # fmt: skip
 

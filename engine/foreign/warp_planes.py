@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from engine.foreign.warp_kernels import kind_of
 from engine.foreign.warp_values import Array, ArrayOf
+from engine.lang.strided import row_major
 
 UNIT = 2  # bytes that have a number of their own: those of the narrowest floats
 
@@ -49,7 +50,7 @@ class Planes:
         at = a.begin - self._begins[k]
         for name, offset, shape, size in _leaves(a.dtype, a.path):
             full = (*a.shape, *shape)
-            if (*a.strides, *_packed(shape, size)) == _packed(full, size):
+            if (*a.strides, *row_major(shape, size)) == row_major(full, size):
                 begin, count = at + offset, math.prod(full)
                 step = size // UNIT
                 yield name, k, slice(begin // UNIT, begin // UNIT + count * step, step), full
@@ -81,19 +82,10 @@ class Planes:
                 plane[part] = 0.0
 
 
-def _packed(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """The strides of an array without gaps, of elements of some bytes."""
-    strides: list[int] = []
-    for n in reversed(shape):
-        strides.insert(0, size)
-        size *= n
-    return tuple(strides)
-
-
 def _spread(a: ArrayOf, at: int, shape: tuple[int, ...], size: int) -> Array:
     """The distances of an array's numbers from where its plane begins, in bytes, one by one."""
     index = np.full((), at, np.int64)
-    for n, stride in zip((*a.shape, *shape), (*a.strides, *_packed(shape, size)), strict=True):
+    for n, stride in zip((*a.shape, *shape), (*a.strides, *row_major(shape, size)), strict=True):
         index = index[..., None] + np.arange(n) * stride
     return index.reshape(-1)
 

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from engine.classes import dataclass
+from engine.diagnostics import Span
 from engine.diagnostics.site import Site, call_site, is_own
 from engine.foreign.seams import Part
 from engine.foreign.warp_handles import CLASSES, Handles
@@ -71,6 +72,11 @@ class WarpLaunch:
     kept: list[Any] | None = None
     # The arrays themselves, as long as their tape lives.
     live: Callable[[], Sequence[Any] | None] = lambda: None
+
+    @property
+    def span(self) -> Span | None:
+        """Where it is in the user's code."""
+        return self.site.span if self.site is not None else None
 
     @property
     def arrays(self) -> list[ArrayOf]:

@@ -225,6 +225,5 @@ def _cause(ended: Sequence[_Ended]) -> Cause:
         return Cause("unknown")
     first = min(ended, key=lambda e: e.index)
     x = first.launch
-    site = x.site.span if x.site is not None else None
-    return Cause("no gradient", first.index, x.kernel.key, first.array.path, site,
+    return Cause("no gradient", first.index, x.kernel.key, first.array.path, x.span,
                  place_of(x.kernel))  # fmt: skip

@@ -90,6 +90,20 @@ def by_hand(w: Any) -> None:
         w -= 0.01 * w.grad
 
 
+def looped(
+    turn: Callable[[Any, Any], None], kind: str = "leaf", make: Any = torch.optim.SGD
+) -> Callable[[], None]:
+    """A program that makes a parameter and its optimizer, and hands both to each turn of a loop."""
+
+    def program() -> None:
+        w = parameter(kind)
+        optimizer = make([w], lr=0.01)
+        for _ in range(TURNS):
+            turn(w, optimizer)
+
+    return program
+
+
 def found(program: Callable[[], None]) -> list[Any]:
     with watching():
         return merged(stale(facts(program)))
@@ -99,14 +113,11 @@ def found(program: Callable[[], None]) -> list[Any]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=list(OPTIMIZERS))
 def test_a_loop_that_never_clears(make: Any, kind: str, way: Backward) -> None:
-    def program() -> None:
-        w = parameter(kind)
-        optimizer = make([w], lr=0.01)
-        for _ in range(TURNS):
-            way(w)
-            optimizer.step()
+    def turn(w: Any, optimizer: Any) -> None:
+        way(w)
+        optimizer.step()
 
-    (fact,) = found(program)
+    (fact,) = found(looped(turn, kind, make))
     assert (fact.kind, fact.used, fact.passes) == ("values", True, TURNS - 1)
     assert fact.valid and fact.array == ("one" if way is made_twice else "w")
     assert said(fact.site).endswith("# of a turn") and fact.earlier == fact.site
@@ -158,30 +169,24 @@ CLEARED: dict[str, Callable[[Any, Any], None]] = {
 @pytest.mark.parametrize("clear", CLEARED.values(), ids=list(CLEARED))
 @pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=list(OPTIMIZERS))
 def test_loops_that_clear(make: Any, clear: Any, kind: str, way: Backward) -> None:
-    def program() -> None:
-        w = parameter(kind)
-        optimizer = make([w], lr=0.01)
-        for _ in range(TURNS):
-            way(w)
-            optimizer.step()
-            clear(optimizer, w)
+    def turn(w: Any, optimizer: Any) -> None:
+        way(w)
+        optimizer.step()
+        clear(optimizer, w)
 
-    assert found(program) == []
+    assert found(looped(turn, kind, make)) == []
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("none", [True, False])
 def test_gradients_of_several_tapes_are_added_up(none: bool, way: Backward) -> None:
-    def program() -> None:
-        w = parameter("leaf")
-        optimizer = torch.optim.SGD([w], lr=0.01)
-        for _ in range(TURNS):
-            optimizer.zero_grad(set_to_none=none)
-            for _ in range(3):
-                way(w)
-            optimizer.step()
+    def turn(w: Any, optimizer: Any) -> None:
+        optimizer.zero_grad(set_to_none=none)
+        for _ in range(3):
+            way(w)
+        optimizer.step()
 
-    assert found(program) == []
+    assert found(looped(turn)) == []
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -189,22 +194,19 @@ def test_gradients_of_several_tapes_are_added_up(none: bool, way: Backward) -> N
 def test_sums_at_several_points(clear: bool, way: Backward) -> None:
     """A step along gradients of two points is meant; one along those of earlier steps is not."""
 
-    def program() -> None:
-        w = parameter("leaf")
-        optimizer = torch.optim.SGD([w], lr=0.01)
-        for _ in range(TURNS):
-            start = w.detach().clone()
-            if clear:
-                optimizer.zero_grad()
-            for shift in (0.1, -0.1):
-                with torch.no_grad():
-                    w.copy_(start + shift)
-                way(w)
+    def turn(w: Any, optimizer: Any) -> None:
+        start = w.detach().clone()
+        if clear:
+            optimizer.zero_grad()
+        for shift in (0.1, -0.1):
             with torch.no_grad():
-                w.copy_(start)
-            optimizer.step()
+                w.copy_(start + shift)
+            way(w)
+        with torch.no_grad():
+            w.copy_(start)
+        optimizer.step()
 
-    assert [(f.kind, f.used) for f in found(program)] == [("values", not clear)]
+    assert [(f.kind, f.used) for f in found(looped(turn))] == [("values", not clear)]
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -251,10 +251,8 @@ def _calls(
     values = interp._arguments(exact.variants.ir, args)
     with np.errstate(all="ignore"):
         for k in dict.fromkeys((first, *range(min(exact.threads, THREADS)))):
-            # The rest of the time is for comparing.
-            if seen and (done >= ENOUGH or perf_counter() > ends - SECONDS / 2):
-                break
-            if len(seen) >= CALLS:
+            late = done >= ENOUGH or perf_counter() > ends - SECONDS / 2  # the rest is to compare
+            if len(seen) >= CALLS or (seen and late):
                 break
             thread = _Watching(k, exact.dim, journal, None, STEPS, {})
             thread.wanted, thread.seen = name, seen

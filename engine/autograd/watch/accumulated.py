@@ -279,10 +279,7 @@ class Accumulated:
                 )  # fmt: skip
                 self._left.setdefault(root_array(a), {})[geometry(a)] = left
                 if left.values is not None:
-                    memory = block(grad.storage)
-                    known = self._shared.get(memory)
-                    if known is None:
-                        self._shared.put(memory, known := {})
+                    known = self._shared.setdefault(block(grad.storage), {})
                     # Versions are of the array's own memory.
                     left = replace(left, values=replace(left.values, version=-1))
                     size = sum(g.size * prod(g._info.inner) for _, g in _leaves(a, grad))

@@ -52,6 +52,14 @@ class Weak(Generic[Tag]):
         self._refs[id(x)] = ref(x)
         self._said[id(x)] = tag
 
+    def setdefault(self, x: object, tag: Tag) -> Tag:
+        """What was said of an object; this, from now on, where nothing was."""
+        found = self.get(x)
+        if found is None:
+            self.put(x, tag)
+            return tag
+        return found
+
     def values(self) -> list[Tag]:
         """What was said of those that are still there."""
         return [self._said[key] for key, r in self._refs.items() if r() is not None]

@@ -326,9 +326,7 @@ class Unread:
                     last.append((ref(memory), key, m))
                 steps.append((memory, key, step))
         for memory, key, step in steps:
-            known = self._steps.get(memory)
-            if known is None:
-                self._steps.put(memory, known := {})
+            known = self._steps.setdefault(memory, {})
             known.pop(key, None)
             if step is not None:
                 known[key] = step

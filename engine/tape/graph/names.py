@@ -20,7 +20,7 @@ from engine.tape.outline import Key, key_of
 Names: TypeAlias = Mapping[Key, tuple[str, str]]
 
 _INDEX = re.compile(r"\d+")
-_DEPTH = 3  # how far to look into lists, dictionaries, structs and objects
+DEPTH = 3  # how far to look into lists, dictionaries, structs and objects
 _FRAMES = 16
 _VISITS = 200_000  # objects looked at, so that no program is slowed down by its data
 _OTHERS = frozenset({"numpy", "builtins", "torch", "jax", "matplotlib", "scipy"})
@@ -92,7 +92,7 @@ class _Search:
             elif isinstance(name, str) and not name.startswith("__"):
                 # Objects of the user's may answer anything, and another thread may change them.
                 with suppress(Exception):
-                    self._visit(name, value, _DEPTH)
+                    self._visit(name, value, DEPTH)
 
     def _visit(self, path: str, value: Any, depth: int) -> None:
         self.left -= 1
@@ -150,7 +150,7 @@ _closed: set[type] = set()
 
 def _holds_none(kind: type) -> bool:
     """Whether objects of a type are not looked into: data, modules, classes, those of libraries."""
-    if kind in _closed:
+    if kind in _closed or issubclass(kind, array):  # these are no such types: they are looked for
         return True
     if kind in (list, tuple, dict) or issubclass(kind, Struct):
         return False

@@ -10,13 +10,12 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any, TypeAlias
 
 from engine.runtime.array import array
-from engine.tape.graph.names import members, variables_of
+from engine.tape.graph.names import DEPTH, members, variables_of
 from engine.tape.outline import key_of, root_array
 
 Variables: TypeAlias = Sequence[Mapping[str, Any]]
 
 _NOTHING = object()
-_DEPTH = 3  # how far to look into lists, dictionaries, structs and objects
 _VISITS = 20_000  # objects looked at in one search
 _SEARCHES = 64  # of a program
 
@@ -141,7 +140,7 @@ def _shortest(variables: Variables, a: array) -> str:
     left = _VISITS
     for some in variables:
         found: list[str] = []
-        todo = [(k, v, _DEPTH) for k, v in some.items() if k.isidentifier() and k[:2] != "__"]
+        todo = [(k, v, DEPTH) for k, v in some.items() if k.isidentifier() and k[:2] != "__"]
         while todo and left:
             left -= 1
             path, value, depth = todo.pop()
