@@ -17,7 +17,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import islice
 from types import ModuleType
@@ -109,13 +109,14 @@ class ProgramModules:
     ) -> Any:  # fmt: skip
         """Takes the place of `__import__`: a name is looked up for the one that asks."""
         scope = globals or {}
-        top = name.partition(".")[0]
-        if level:
-            top = str(scope.get("__package__") or scope.get("__name__")).partition(".")[0]
+        whole = str(scope.get("__package__") or scope.get("__name__")) if level else name
+        top = whole.partition(".")[0]
+        if top not in self.names:
+            return self._import(name, globals, locals, fromlist, level)
         # Compiled code, as pickle's, takes from `sys.modules` what it had imported so.
         compiled = fromlist == ["__doc__"] and not self._is_tools(scope)
-        if top not in self.names or compiled or self._is_programs(top, scope):
-            with self._standing(True) if top in self.names else nullcontext():
+        if compiled or self._is_programs(top, scope):
+            with self._standing(True):
                 return self._import(name, globals, locals, fromlist, level)
         try:
             with self._standing(False):

@@ -317,16 +317,17 @@ class Executable:
     def _watched(self, dim: tuple[int, ...], args: bytes, quiet: bool) -> WatchedRun | None:
         """What a launch is watched with; None where that is proven to be needless."""
         # Late: programs that nobody watches need none of it.
-        from engine.compile.watching import watched
-        from engine.runtime.races import races
-        from engine.runtime.watch import WatchedRun
-        from engine.runtime.watch import tell as tell_faults
-
         variants, form, wrt, journaled = self._what
         if not quiet and form in ("forward", "recorded") and any(w.races for w in watchers):
+            from engine.runtime.races import races
+            from engine.runtime.watch import tell as tell_faults
+
             tell_faults(races(self._backend, variants, dim, args))
         if self._layout is not None and (dim, self._layout(args)) == self._inside:
             return None
+        from engine.compile.watching import watched
+        from engine.runtime.watch import WatchedRun
+
         if watched(variants, "bounds").inside(form, wrt, journaled, dim, args):
             if not variants.bound(form):
                 self._layout = variants.threads_of(form, wrt, journaled).layout

@@ -80,12 +80,12 @@ class PassLog:
             if left < 0:
                 self._whole = False
                 return
-            dtype, data = g._info.numpy.name, _contents(g)
-            layout.update(f"{name} {dtype} {g.shape}\n".encode())
+            dtype, data = g._info.numpy, _contents(g)
+            layout.update(f"{name} {dtype.str} {g.shape}\n".encode())
             value.update(data)
             if here:
                 shape = (*g.shape, *g._info.inner)
-                found.append(Given(name, shape, dtype, data.hex()))
+                found.append(Given(name, shape, dtype.name, data.hex()))
         self._layouts.append(layout.hexdigest())
         self._values.append(value.hexdigest())
         self._native = self._native or native

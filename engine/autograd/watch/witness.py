@@ -283,11 +283,11 @@ class Witness:
         followed.reading.began(run)
         overwritten = followed.overwritten
 
-        @alone
         def before(number: int) -> None:
-            overwritten.before(number)
-            if followed.functions:
-                followed.reading.before(number)
+            with lock:
+                overwritten.before(number)
+                if followed.functions:
+                    followed.reading.before(number)
 
         return before
 

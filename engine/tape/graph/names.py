@@ -23,7 +23,7 @@ _INDEX = re.compile(r"\d+")
 DEPTH = 3  # how far to look into lists, dictionaries, structs and objects
 _FRAMES = 16
 _VISITS = 200_000  # objects looked at, so that no program is slowed down by its data
-_OTHERS = frozenset({"numpy", "builtins", "torch", "jax", "matplotlib", "scipy"})
+_OTHERS = frozenset({"numpy", "builtins", "torch", "jax", "jaxlib", "matplotlib", "scipy"})
 
 
 @cache
