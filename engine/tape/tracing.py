@@ -75,7 +75,7 @@ class TapeTrace:
 class Budget:
     """What all tapes of a capture may look at for names: objects."""
 
-    visits: int = 4_000_000
+    visits: int = 400_000
 
 
 class Tracer:

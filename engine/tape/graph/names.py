@@ -49,6 +49,7 @@ def search_names(wanted: Collection[Key]) -> tuple[dict[Key, tuple[str, str]], i
     if not wanted:
         return {}, 0
     search = _Search(frozenset(wanted))
+    spaces: list[dict[str, Any]] = []
     frame: FrameType | None = sys._getframe(1)
     modules: list[dict[str, Any]] = []
     count = 0
@@ -58,12 +59,17 @@ def search_names(wanted: Collection[Key]) -> tuple[dict[Key, tuple[str, str]], i
             if not any(m is frame.f_globals for m in modules):
                 modules.append(frame.f_globals)
             if frame.f_code.co_name != "<module>":
-                search.look(variables_of(frame))
+                spaces.append(variables_of(frame))
             elif frame.f_globals.get("__name__") == "__main__":
                 break  # what is further out runs the program
         frame = frame.f_back
-    for variables in modules:
-        search.look(variables)
+    spaces += modules
+    # Programs that record many tapes have their arrays in the same variables each time.
+    for variables in spaces:
+        search.look({name: variables[name] for name in _led & variables.keys()})
+    if len(search.names) < len(wanted):
+        for variables in spaces:
+            search.look(variables)
     return search.names, _VISITS - search.left
 
 
@@ -77,6 +83,10 @@ def variables_of(frame: FrameType) -> dict[str, Any]:
     return found
 
 
+# Names of variables that have led to arrays.
+_led: set[str] = set()
+
+
 class _Search:
     def __init__(self, wanted: frozenset[Key]) -> None:
         self._wanted = wanted
@@ -87,12 +97,15 @@ class _Search:
     def look(self, variables: Mapping[str, Any]) -> None:
         """Notes the names that lead to arrays from some variables."""
         for name, value in list(variables.items()):
+            known = len(self._seen)
             if type(value) in _closed:  # most of what there is
                 self.left -= 1
             elif isinstance(name, str) and not name.startswith("__"):
                 # Objects of the user's may answer anything, and another thread may change them.
                 with suppress(Exception):
                     self._visit(name, value, DEPTH)
+                if len(self._seen) > known:
+                    _led.add(name)
 
     def _visit(self, path: str, value: Any, depth: int) -> None:
         self.left -= 1

@@ -242,6 +242,24 @@ def test_names_survive_objects_that_do_not_want_to_be_looked_at():
     assert [a.name for a in trace(capture.tapes[0]).listing.arrays] == ["x", "y"]
 
 
+def test_arrays_of_each_of_many_tapes_are_named_beside_much_data():
+    class Sample:
+        def __init__(self):
+            self.label = "cat"
+
+    def run():
+        data = [Sample() for _ in range(5000)]
+        for _ in range(150):
+            x, y = source(), wp.zeros(3, requires_grad=True)
+            with wp.Tape() as tape:
+                wp.launch(square, 3, [x], [y])
+            tape.backward(grads={y: y})
+        return data
+
+    names = [[a.name for a in t.listing.arrays] for t in traced(run)]
+    assert names == [["x", "y"]] * 150
+
+
 def test_variables_of_a_running_function_are_let_go():
     x = source()
     with wp.capturing(traces=10) as capture:
