@@ -12,7 +12,7 @@ from engine.compile.backend import Entry
 from engine.compile.pipeline import Form, Key, Names, Variants
 from engine.compile.threads import Placed, Threads
 from engine.ir.nodes import Function, Let, callees, walk
-from engine.ir.sites import Place, places
+from engine.ir.sites import Place, indexes_unseen, places
 from engine.lang.types import ArrayType, is_float
 
 _KEPT = 256  # launches that are remembered
@@ -119,7 +119,7 @@ class Watched(Variants):
             known = self._decided[key] = (
                 threads.collected.known
                 and not any(p.access in ("component", "view") for p in found)
-                and all(f.native is None for f in callees(threads.fn))
+                and not any(map(indexes_unseen, callees(threads.fn)))
                 and _inside(threads, Bounds(dim, given), arrays)
             )
         return known

@@ -37,6 +37,11 @@ class Place:
     monotone: bool = False
 
 
+def indexes_unseen(f: n.Function) -> bool:
+    """Whether native text gets arrays: what it accesses outside of them, nobody is told of."""
+    return f.native is not None and any(isinstance(p.type, ArrayType) for p in f.params)
+
+
 def indices(s: n.Let) -> tuple[n.Atom, ...]:
     """The indices of an operation that reads or replaces components; empty for all others."""
     if s.op in ("extract", "extract_row"):

@@ -343,18 +343,21 @@ class Executable:
         """What a launch changes, if threads add floats up; else nothing.
 
         Watched forms add one by one, others several at once, which rounds otherwise: what a
-        program computes does not depend on whether somebody watches. Native functions have no
-        other way: nobody notes where they are outside. On a GPU sums have no order anyway.
+        program computes does not depend on whether somebody watches. Native functions that may
+        keep state, or that get arrays, have no other way: nobody notes where they are outside. On a
+        GPU sums have no order anyway.
         """
         if not self._backend.on_host:
             return []
         from engine.ir import nodes as n
+        from engine.ir.sites import indexes_unseen
         from engine.lang.types import is_float, scalar_of
 
         variants, form, wrt, journaled = self._what
         threads = variants.threads_of(form, wrt, journaled)
-        if any(f.native is not None for f in n.callees(threads.fn)):
-            return []
+        for f in n.callees(threads.fn):
+            if f.native is not None and (indexes_unseen(f) or not f.native.pure):
+                return []
         args += variants.bound(form)
         arrays = {a.name: a for a in threads.arrays(args) if not a.empty}
         classes = threads.classes_of(dim, args)

@@ -45,6 +45,22 @@ def told(x: F, index: Ints, y: F):
     wp.atomic_add(y, 0, x[index[i]])
 
 
+@wp.func_native("return x / (1.0f + x * x);", adj_snippet="adj_x += adj_ret * x;")
+def soft(x: float) -> float: ...
+
+
+@wp.kernel
+def native(x: F, index: Ints, y: F):
+    i = wp.tid()
+    wp.atomic_add(y, 0, soft(x[i] * 0.1))
+
+
+@wp.kernel
+def native_drawn(x: F, index: Ints, y: F):
+    i = wp.tid()
+    wp.atomic_add(y, 0, soft(x[index[i]] * 0.1))
+
+
 @wp.kernel
 def strayed(x: F, index: Ints, y: F):
     i = wp.tid()
@@ -63,7 +79,9 @@ def values(kernel: Any, watching: Any) -> list[Any]:
     return [a.numpy().tobytes() for a in (x, y, x.grad, y.grad)]
 
 
-@pytest.mark.parametrize("kernel", [total, in_place, looped, told], ids=lambda k: k.key)
+@pytest.mark.parametrize(
+    "kernel", [total, in_place, looped, told, native, native_drawn], ids=lambda k: k.key
+)
 @pytest.mark.parametrize("races", [False, True])
 def test_the_same_bits(kernel: Any, races: bool, capfd: Any) -> None:
     plain = values(kernel, nullcontext())
