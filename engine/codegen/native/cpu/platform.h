@@ -50,8 +50,14 @@ template <class T> ENG_INLINE constexpr T quiet_nan() { return T(__builtin_nan("
 #if defined(__F16C__) && !defined(ENG_SOFT_HALF)
 #define ENG_HARD_HALF
 ENG_INLINE float hard_half_value(uint16_t h) {
+#if defined(__clang__) && __clang_major__ >= 22  // has no builtin for it any more
+    _Float16 x;
+    ENG_LIB(memcpy)(&x, &h, sizeof(x));
+    return float(x);
+#else
     typedef short v8hi __attribute__((vector_size(16)));
     return __builtin_ia32_vcvtph2ps(v8hi{short(h), 0, 0, 0, 0, 0, 0, 0})[0];
+#endif
 }
 ENG_INLINE uint16_t hard_half_bits(float x) {
     typedef float v4sf __attribute__((vector_size(16)));
