@@ -156,9 +156,15 @@ def targets_of(
         )
     cut = words.index("--") if "--" in words else len(words)
     if not each and not _several(words[0]):
-        files = cut > 1 and all(w.endswith(".py") and os.path.isfile(w) for w in words[:cut])
-        if not files:
+        named = cut > 1 and all(w.endswith(".py") for w in words[:cut]) and os.path.isfile(words[0])
+        if not named:
             return (_target(command, words[0], tuple(_after_dashes(words[1:]))),)
+        for word in words[1:cut]:
+            if not os.path.isfile(word):
+                raise ToolError(
+                    f"`{word}` after `{words[0]}` is not a file",
+                    f"correct its name; or put `--` before the arguments of `{words[0]}`",
+                )
         if command.partition(" ")[0] not in ("check", "baseline"):
             _refuse_files(words[:cut])
     for word in words[:cut]:

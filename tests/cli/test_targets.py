@@ -48,6 +48,18 @@ def test_several_as_json(adtool: Any) -> None:
     assert all(len(r["launches"]) == 1 for r in data["runs"])
 
 
+def test_a_mistyped_script_is_no_argument(adtool: Any) -> None:
+    for name in ("one.py", "two.py"):
+        adtool.script(GOOD, name)
+    done = adtool("check", "one.py", "two.py", "three.py")
+    assert done.returncode == 2 and "tape" not in done.stdout
+    assert done.stderr == (
+        "error: `three.py` after `one.py` is not a file\n"
+        "help: correct its name; or put `--` before the arguments of `one.py`\n"
+    )
+    assert "['three.py']" in adtool("check", "one.py", "--", "three.py").stdout
+
+
 def test_options_after_the_script_are_its_own(adtool: Any) -> None:
     adtool.script(GOOD)
     done = adtool("check", "script.py", "--gate", "note", "--format", "json")

@@ -23,7 +23,11 @@ _INDEX = re.compile(r"\d+")
 DEPTH = 3  # how far to look into lists, dictionaries, structs and objects
 _FRAMES = 16
 _VISITS = 200_000  # objects looked at, so that no program is slowed down by its data
-_OTHERS = frozenset({"numpy", "builtins", "torch", "jax", "jaxlib", "matplotlib", "scipy"})
+_OTHERS = frozenset(
+    {"numpy", "builtins", "torch", "jax", "jaxlib", "matplotlib", "scipy", "IPython", "ipykernel"}
+)
+# What IPython puts beside the variables of a notebook: lists of all inputs and outputs.
+_HISTORY = re.compile(r"_\w*|In|Out")
 
 
 @cache
@@ -63,7 +67,7 @@ def search_names(wanted: Collection[Key]) -> tuple[dict[Key, tuple[str, str]], i
             elif frame.f_globals.get("__name__") == "__main__":
                 break  # what is further out runs the program
         frame = frame.f_back
-    spaces += modules
+    spaces += map(_without_history, modules)
     # Programs that record many tapes have their arrays in the same variables each time.
     for variables in spaces:
         search.look({name: variables[name] for name in _led & variables.keys()})
@@ -71,6 +75,12 @@ def search_names(wanted: Collection[Key]) -> tuple[dict[Key, tuple[str, str]], i
         for variables in spaces:
             search.look(variables)
     return search.names, _VISITS - search.left
+
+
+def _without_history(variables: dict[str, Any]) -> dict[str, Any]:
+    if "get_ipython" not in variables:
+        return variables
+    return {n: v for n, v in variables.items() if not (type(n) is str and _HISTORY.fullmatch(n))}
 
 
 def variables_of(frame: FrameType) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import gc
 import math
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -258,6 +259,24 @@ def test_arrays_of_each_of_many_tapes_are_named_beside_much_data():
 
     names = [[a.name for a in t.listing.arrays] for t in traced(run)]
     assert names == [["x", "y"]] * 150
+
+
+def test_what_a_notebook_has_shown_gives_no_names():
+    cell = """
+{0}, {1} = source(), wp.zeros(3, requires_grad=True)
+Out, _3, _hidden = {{3: {0}, 4: {1}}}, {0}, [{1}]
+with wp.capturing(traces=10) as capture, wp.Tape():
+    wp.launch(square, 3, [{0}], [{1}])
+"""
+    cases: list[Any] = [
+        (["here", "there"], {}, ["Out[3]", "_hidden[0]"]),
+        (["seen", "shown"], {"get_ipython": print}, ["seen", "shown"]),
+    ]
+    for variables, shell, found in cases:
+        names = {"wp": wp, "source": source, "square": square, "__name__": "__main__", **shell}
+        exec(compile(cell.format(*variables), "<cell>", "exec"), names)
+        arrays = trace(names["capture"].tapes[0]).listing.arrays
+        assert [a.name for a in arrays] == found
 
 
 def test_variables_of_a_running_function_are_let_go():
