@@ -24,12 +24,14 @@ from engine.autograd.launch.displaced import DisplacedLaunch
 from engine.autograd.launch.entries import EntryWise, compare_entries, is_large, judged_again
 from engine.autograd.launch.evaluation import Evaluations
 from engine.autograd.launch.joint import compare_jointly
-from engine.autograd.launch.vanishing import UNITS
+from engine.autograd.launch.vanishing import UNITS, vanishing_outputs
 from engine.autograd.reference.differences import FLOAT64
 from engine.classes import dataclass
 
 Array = NDArray[Any]
 
+# Entries that are off by a larger part of themselves may be sums that cancel; in so many columns.
+PART, COLUMNS = 1e-3, 32
 # Verdicts that directions alone may give.
 _SETTLED = ("pass", "skipped", "rounding", "nondeterministic", "kink")
 
@@ -124,6 +126,7 @@ def _without_zeros(live: ComparedLaunch, found: Directional, entries: EntryWise)
         with np.errstate(all="ignore"):
             off = np.abs(block.ad - block.reference)
         zeros = _vanishing(live, a, b, block, off) | _still(live, a, b, block)
+        zeros |= _cancelled(live, a, b, block, off)
         zeros &= np.isfinite(off)
         if not zeros.any():
             continue
@@ -140,6 +143,27 @@ def _vanishing(live: ComparedLaunch, a: str, b: str, block: EntryBlock, off: Arr
     w = live.cotangent(b)
     at = live.vanishing(a, b, w, most).reshape(-1)[np.asarray(block.cols)]
     return np.broadcast_to(at, off.shape)
+
+
+def _cancelled(live: ComparedLaunch, a: str, b: str, block: EntryBlock, off: Array) -> Array:
+    """Which entries are of outputs that the derivative vanishes of, up to rounding.
+
+    That is looked at where the error is a part of the entry: a sum that cancels has no digits.
+    """
+    rows, out = np.asarray(block.rows), np.zeros(off.shape, np.bool_)
+    with np.errstate(all="ignore"):
+        part = np.nan_to_num(off / np.maximum(np.abs(block.ad), np.abs(block.reference)))
+    worst = part.max(axis=0)
+    for k in np.argsort(-worst)[:COLUMNS]:
+        if worst[k] > PART:
+            ad, reference = np.full((2, live.displaced.evaluations.size(b)), np.inf)
+            ad[rows], reference[rows] = block.ad[:, k], block.reference[:, k]
+            shape = live.displaced.exact.initial[b].shape
+            out[:, k] = vanishing_outputs(
+                live.displaced.evaluations, (a, b), live.displaced.unit(a, block.cols[k]),
+                ad.reshape(shape), reference.reshape(shape),
+            ).reshape(-1)[rows]  # fmt: skip
+    return out
 
 
 def _still(live: ComparedLaunch, a: str, b: str, block: EntryBlock) -> Array:

@@ -138,3 +138,93 @@ def test_factors_whose_product_does_not_depend_on_an_input() -> None:
 def test_a_faint_dependence_that_an_adjoint_leaves_out() -> None:
     (pair,) = checked(drift, 4, [array([1.0, 2.0, 3.0, 4.0])], 4)
     assert pair.verdict == "fail"
+
+
+Doubles = wp.array(dtype=wp.float64)
+
+
+@wp.kernel
+def balance(k: wp.array(dtype=Any), x: wp.array2d(dtype=Any), out: wp.array(dtype=Any)):
+    """The sum of each row, times a number that all threads share."""
+    i = wp.tid()
+    s = k[0] * x[i, 0]
+    for j in range(1, x.shape[1]):
+        s += k[0] * x[i, j]
+    out[i] = s
+
+
+@wp.func
+def scaled(k: wp.float64, x: wp.float64):
+    return k * x
+
+
+@wp.func_grad(scaled)
+def adj_scaled(k: wp.float64, x: wp.float64, adj_ret: wp.float64):
+    wp.adjoint[k] += (x + wp.float64(1e-3)) * adj_ret
+    wp.adjoint[x] += k * adj_ret
+
+
+@wp.kernel
+def balance_spoiled(k: Doubles, x: wp.array2d(dtype=wp.float64), out: Doubles):
+    i = wp.tid()
+    s = wp.float64(0.0)
+    for j in range(x.shape[1]):
+        s += scaled(k[0], x[i, j])
+    out[i] = s
+
+
+@wp.kernel
+def lattice(x: wp.array2d(dtype=wp.vec2), k: F, f: wp.array2d(dtype=wp.vec2)):
+    """Springs to eight neighbours: at rest the forces of all inner points cancel."""
+    i, j = wp.tid()
+    s = wp.vec2(0.0, 0.0)
+    for di in range(-1, 2):
+        for dj in range(-1, 2):
+            a, b = i + di, j + dj
+            inner = a >= 0 and a < x.shape[0] and b >= 0 and b < x.shape[1]
+            if inner and not (di == 0 and dj == 0):
+                d = x[a, b] - x[i, j]
+                far = wp.length(d)
+                s += d * (k[0] * (far - k[1]) / far)
+    f[i, j] = s
+
+
+def rows_that_cancel(some: int) -> Any:
+    """Of 24 rows, so many have the sum zero up to rounding."""
+    x = np.random.default_rng(some).normal(size=(24, 5))
+    x[:some, -1] = -x[:some, :-1].sum(axis=1)
+    return x
+
+
+@pytest.mark.parametrize("dtype", [wp.float64, wp.float32])
+@pytest.mark.parametrize("some", [0, 1, 23, 24])
+def test_outputs_of_which_some_cancel(some: int, dtype: Any) -> None:
+    k = wp.array([1.3], dtype=dtype, requires_grad=True)
+    x = wp.array(rows_that_cancel(some), dtype=dtype, requires_grad=True)
+    out = wp.zeros(24, dtype=dtype, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(balance, 24, [k, x], [out])
+    pairs = check_tape(tape).launches[0].pairs
+    assert {(p.input, p.verdict) for p in pairs} == {("k", "pass"), ("x", "pass")}
+
+
+@pytest.mark.parametrize("some", [0, 1, 23, 24])
+def test_a_wrong_derivative_of_sums_that_cancel(some: int) -> None:
+    k = wp.array([1.3], dtype=wp.float64, requires_grad=True)
+    x = wp.array(rows_that_cancel(some), dtype=wp.float64, requires_grad=True)
+    out = wp.zeros(24, dtype=wp.float64, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(balance_spoiled, 24, [k, x], [out])
+    pairs = check_tape(tape).launches[0].pairs
+    assert {(p.input, p.verdict) for p in pairs} == {("k", "fail"), ("x", "pass")}
+
+
+@pytest.mark.parametrize("step", [0.1, 0.11, 0.15, 0.2, 0.3, 1.1])
+def test_a_lattice_at_rest(step: float) -> None:
+    grid = np.stack(np.meshgrid(np.arange(6) * step, np.arange(6) * step, indexing="ij"), -1)
+    x = wp.array(grid, dtype=wp.vec2, requires_grad=True)
+    f = wp.zeros((6, 6), dtype=wp.vec2, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(lattice, (6, 6), [x, array([30.0, 0.1])], [f])
+    pairs = check_tape(tape).launches[0].pairs
+    assert {(p.input, p.verdict) for p in pairs} == {("x", "pass"), ("k", "pass")}
