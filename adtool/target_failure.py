@@ -48,7 +48,7 @@ def outcome_of(
         return replace(found, help=_of_gradient(error, ungraded) if got_none else "")
     help = (
         modules.explained(error) or as_module(error, file_of(error), job) or not_installed(error)
-        or _of_gradient(error, ungraded) or _RUN
+        or _of_gradient(error, ungraded) or _of_notebook(error) or _RUN
     )  # fmt: skip
     missing = shown(getattr(error, "name", "")).strip("'")
     if isinstance(error, ModuleNotFoundError) and missing.partition(".")[0] == WARP:
@@ -59,6 +59,13 @@ def outcome_of(
         help,
         text_of(error),
     )
+
+
+def _of_notebook(error: BaseException) -> str:
+    """What to do about a line of a notebook that only a notebook can run."""
+    if isinstance(error, NameError) and message_of(error).startswith("name 'get_ipython'"):
+        return "it was a notebook: remove its lines with % or !, which call get_ipython()"
+    return ""
 
 
 def _refusal(error: engine.EngineError) -> str:

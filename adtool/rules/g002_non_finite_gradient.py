@@ -62,6 +62,9 @@ class NonFiniteGradient(Rule):
 
             The guard must be a branch: where(x > 0.0, sqrt(x), 0.0) computes both sides, and 0
             times an infinite slope is NaN.
+
+            If values are too large for their type (1e30 * 1e30 in float32), look for what makes
+            them diverge, such as a step that is too large; scale them, or compute in float64.
             """,
     )
 
@@ -125,7 +128,13 @@ def _advice(hit: Hit) -> str:
     if hit.launch.by_hand is not None:
         return (
             f"`{hit.launch.by_hand.gradient}` divides by zero, or evaluates a function where its "
-            "slope is not finite: guard it there, or add a small constant"
+            "slope is not finite: guard it there, or add a small constant; or the values are too "
+            "large for their type: scale them, or compute in float64"
+        )
+    if at is not None and at.overflow:
+        return (
+            "the result is too large for its type: look for values that diverge; scale them, or "
+            "compute in float64"
         )
     if at is not None and at.selected:
         return (

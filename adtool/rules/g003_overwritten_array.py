@@ -153,7 +153,7 @@ _IN_PLACE = {
     "cotangent": (
         "`{written}` changes its incoming gradient in place: other functions that share it get a "
         "wrong gradient",
-        "work on a copy: grad = grad.clone()",
+        "work on a copy of it: call `.clone()` on it first",
     ),
     "kept": (
         "`{written}` changes its saved tensors in place: a second run on the same graph gives "

@@ -59,9 +59,10 @@ class BrokenPath(Rule):
             The parameter gets a gradient of zero, or only a part of its gradient, and no error
             is raised. An optimizer does not move it, or moves it to the wrong place.
 
-            The check of the whole tape then fails (`end to end: fail`) with a relative error of
-            1 or more: the gradient lacks the part that the path should bring. The error is
-            larger than 1 if the missing part is larger than the whole derivative.
+            If the tape computes the part that is lost, the check of the whole tape fails, too
+            (`end to end: fail`), often with a relative error of 1 or more. If the path leaves
+            the tape (by the host, or by a launch outside of the block), it passes: the gradient
+            of what the tape has is right.
             """,
         example="""
             y = engine.zeros(n, dtype=float)          # requires_grad is missing

@@ -16,6 +16,7 @@ from adtool.render.verdict import verdict_text
 from adtool.report import Report
 from adtool.testing.settings import checked, terms_with
 from engine.autograd import TapeResult, check_function, check_tape
+from engine.diagnostics import definition_of
 
 __engine_tool__ = True  # places of errors and launches are those of who called
 
@@ -164,8 +165,7 @@ def _placed(found: TapeResult, function: Any) -> TapeResult:
         getattr(function, "__call__", None), "__code__", None  # noqa: B004
     )  # fmt: skip
     if code is not None:
-        line = code.co_firstlineno
-        own = replace(own, span=engine.Span(code.co_filename, line, 1, line, 1))
+        own = replace(own, span=definition_of(code))
     return replace(found, launches=(own, *inner))
 
 

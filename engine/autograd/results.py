@@ -58,6 +58,7 @@ class NonFinite:
     `operands` its operand names and values there (empty where not found). expression: the
     operation as the source has it, `log(x[i])`; empty where it is not to be had on one line.
     selected: whether it stands among what a `where` or `select` chooses from.
+    overflow: whether its result is too large for its type, and its slope is no trouble.
     """
 
     array: str
@@ -68,6 +69,7 @@ class NonFinite:
     operands: tuple[tuple[str, str], ...] = ()
     expression: str = ""
     selected: bool = False
+    overflow: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from engine.diagnostics.diagnostic import (
     TapeError,
 )
 from engine.diagnostics.render import render, snippet
-from engine.diagnostics.site import Site
+from engine.diagnostics.site import Site, definition_of
 from engine.diagnostics.span import UNKNOWN, Span
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Site",
     "Span",
     "TapeError",
+    "definition_of",
     "render",
     "snippet",
 ]

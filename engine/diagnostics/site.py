@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from itertools import islice
 from types import CodeType, FrameType
@@ -15,6 +16,7 @@ _NAME = __name__.split(".")[0] + "."
 _FRAMEWORKS = frozenset({"functorch", "jax", "jaxlib", "paddle", "torch"})
 # Files of the package that were met: every launch and every write asks for its caller.
 _own_files: set[str] = set()
+_DECORATED = 20  # lines of decorators before a `def`, at most
 
 
 class Site:
@@ -58,6 +60,22 @@ def column(file: str, line: int, offset: int) -> int:
     if text.isascii():
         return offset + 1
     return len(text.encode()[:offset].decode(errors="replace")) + 1
+
+
+def definition_of(code: CodeType) -> Span:
+    """The line of a function's `def`, to the end of its name; of a lambda all of the line.
+
+    Where the source is not to be had, the first line that Python has of it.
+    """
+    file, first = code.co_filename, code.co_firstlineno  # of its decorators, where it has some
+    for line in range(first, first + _DECORATED):
+        text = getline(file, line)
+        if found := re.match(rf"\s*(async\s+)?def\s+{re.escape(code.co_name)}\b", text):
+            begin = len(text) - len(text.lstrip()) + 1
+            return Span(file, line, begin, line, found.end() + 1)
+        if code.co_name == "<lambda>" and re.search(r"\blambda\b", text):
+            return Span(file, line, 1, line, len(text.rstrip()) + 1)
+    return Span(file, first, 1, first, 1)
 
 
 def call_site(depth: int = 1) -> Site | None:

@@ -16,8 +16,8 @@ from types import FrameType
 from typing import Any
 
 from engine.diagnostics import UNKNOWN, Span
-from engine.diagnostics.site import Site, is_own
-from engine.reading import getline, pin
+from engine.diagnostics.site import Site, definition_of, is_own
+from engine.reading import pin
 
 _INSTALLED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]([^/\\.]+)")
 _LIBRARIES = tuple({p for k, p in sysconfig.get_paths().items() if k.endswith(("lib", "stdlib"))})
@@ -35,17 +35,7 @@ def cells(function: Any) -> Iterator[tuple[Any, Any]]:
 def definition(function: Callable[..., Any]) -> Span:
     """The line of a function's `def`, from there to the end of its name."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None:
-        return UNKNOWN
-    first = code.co_firstlineno  # of its decorators, where it has some
-    for line in range(first, first + 20):
-        text = getline(code.co_filename, line)
-        if found := re.match(rf"\s*(async\s+)?def\s+{re.escape(code.co_name)}\b", text):
-            begin = len(text) - len(text.lstrip()) + 1
-            return Span(code.co_filename, line, begin, line, found.end() + 1)
-        if re.search(r"\blambda\b", text) and code.co_name == "<lambda>":
-            return Span(code.co_filename, line, 1, line, len(text.rstrip()) + 1)
-    return Span(code.co_filename, first, 1, first, 1)
+    return UNKNOWN if code is None else definition_of(code)
 
 
 def class_line(kind: type) -> Span:

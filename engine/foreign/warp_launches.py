@@ -29,6 +29,7 @@ from engine.autograd.tape.options import Options
 from engine.autograd.variables.element_names import element_name
 from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError, Span
+from engine.diagnostics.site import definition_of
 from engine.draws import default_rng
 from engine.foreign.check import Seen
 from engine.foreign.warp_adjoint import WarpRun
@@ -418,5 +419,4 @@ def _kind(launch: WarpLaunch) -> Hashable:
 
 def place_of(kernel: Any) -> Span:
     """The `def` line of a kernel."""
-    code = kernel.func.__code__
-    return Span(code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, 2)
+    return definition_of(kernel.func.__code__)

@@ -112,6 +112,13 @@ def test_files_that_are_no_scripts(adtool: Any, name: str) -> None:
     refused(adtool("check", name), words, help)
 
 
+def test_lines_that_only_a_notebook_runs(adtool: Any) -> None:
+    adtool.script("get_ipython().run_line_magic('matplotlib', 'inline')\n")
+    done = adtool("check", "script.py")
+    assert done.returncode == 2
+    assert "help: it was a notebook: remove its lines with % or !" in done.stderr
+
+
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 def test_every_command_refuses_a_notebook(adtool: Any, words: list[str]) -> None:
     (adtool.folder / "nb.ipynb").write_bytes(KINDS["nb.ipynb"][0])

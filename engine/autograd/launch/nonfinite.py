@@ -23,6 +23,15 @@ from engine.lang.types import ArrayType, is_float
 
 Array = NDArray[Any]
 
+# Operations of which an infinite result means that it is too large, and with what they divide by.
+_PRODUCTS = frozenset({
+    "add", "sub", "mul", "scale", "cw_mul", "dot", "ddot", "length", "length_sq", "matmul",
+    "matvec", "vecmat", "outer", "cross", "determinant", "lerp", "lerp_vec", "exp", "sinh", "cosh",
+    "cast",
+})  # fmt: skip
+_QUOTIENTS = frozenset({"div", "unscale", "cw_div"})
+_DIVISOR = 1e-3  # a smaller one may be one that should not be zero
+
 
 def locate(own: Evaluation, output: str, w: Array, source: str) -> NonFinite | None:
     """Where the gradient of `source` is not finite, and why.
@@ -43,10 +52,11 @@ def locate(own: Evaluation, output: str, w: Array, source: str) -> NonFinite | N
     found = None if thread is None else _origin(own, output, seed, thread)
     if found is None:
         return NonFinite(source, element, value)
-    let, operands = found
+    let, operands, overflow = found
     return NonFinite(
-        source, element, value, let.span, let.op, operands, text_of(let.span), selected(let.span)
-    )
+        source, element, value, let.span, let.op, operands, text_of(let.span), selected(let.span),
+        overflow,
+    )  # fmt: skip
 
 
 def _thread(own: Evaluation, output: str, w: Array, source: str) -> int | None:
@@ -74,6 +84,7 @@ class _Watch:
         self.values: dict[Span, dict[n.Var, Any]] = {}  # of operands, by the place
         self.primal: dict[Any, tuple[n.Let, tuple[Any, ...]]] = {}
         self.first: tuple[n.Let, tuple[Any, ...]] | None = None
+        self.overflow = False
 
     def __call__(self, s: Any, operands: Any, result: Any, thread: Any) -> None:
         if self.first is not None or not isinstance(s, n.Let):
@@ -83,6 +94,7 @@ class _Watch:
             known |= {a: v for a, v in zip(s.args, operands, strict=True) if isinstance(a, n.Var)}
         if not _finite(result) and all(_finite(o) for o in operands):
             self.first = (s, tuple(operands))
+            self.overflow = _overflows(s.op, operands, result)
         rule = OPS[s.op].derivative
         if self.first is None and not isinstance(rule, NoDerivative) and s.op != "copy":
             self.primal.setdefault((s.span, s.op), (s, tuple(operands)))
@@ -95,9 +107,17 @@ def _finite(v: Any) -> bool:
         return True
 
 
+def _overflows(op: str, operands: Any, result: Any) -> bool:
+    """Whether a result that is not finite is too large, and no operand a singular point."""
+    if np.isnan(result).any():
+        return False
+    divides = op in _QUOTIENTS and bool(np.all(np.abs(operands[1]) >= _DIVISOR))
+    return op in _PRODUCTS or divides
+
+
 def _origin(
     own: Evaluation, output: str, w: Array, thread: int
-) -> tuple[n.Let, tuple[tuple[str, str], ...]] | None:
+) -> tuple[n.Let, tuple[tuple[str, str], ...], bool] | None:
     variants = own.variants
     adjoint = variants.expanded_adjoint(own.wrt, own.journaled)
     watch = _Watch()
@@ -123,7 +143,7 @@ def _origin(
     if primal is not None:
         let, operands = primal
     defined = {d: s.span for s in n.walk(variants.prepared.body) for d in n.defs_of(s)}
-    return let, _operands(watch, let, operands, defined)
+    return let, _operands(watch, let, operands, defined), watch.overflow
 
 
 def _operands(

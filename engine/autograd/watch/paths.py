@@ -16,9 +16,8 @@ from engine.autograd.facts import Broken, Recorded
 from engine.autograd.watch.names import Names
 from engine.autograd.watch.places import Geometry, WeakPlaces, geometry
 from engine.autograd.watch.reach import NONE, Edge, Kind, Leaf, Reach, ReachMap, has_gradient
-from engine.diagnostics import Span
 from engine.diagnostics.callers import call_at, copied, text
-from engine.diagnostics.site import Site, call_site
+from engine.diagnostics.site import Site, call_site, definition_of
 from engine.runtime.array import array
 from engine.runtime.plan import Plan
 from engine.runtime.plan_parts import Call
@@ -358,11 +357,7 @@ def recorded_function(record: FuncRecord) -> Recorded:
     f = getattr(f, "func", f)
     code = getattr(f, "__code__", None) or getattr(getattr(f, "__func__", None), "__code__", None)
     code = code or getattr(getattr(type(f), "__call__", None), "__code__", None)  # noqa: B004
-    span = None
-    if code is not None:
-        line = code.co_firstlineno
-        span = Span(code.co_filename, line, 1, line, 1)
-    return Recorded(record.name, span, record.site)
+    return Recorded(record.name, None if code is None else definition_of(code), record.site)
 
 
 def read_name(site: Site) -> str:

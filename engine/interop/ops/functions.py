@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.diagnostics import Span
+from engine.diagnostics.site import definition_of
 from engine.runtime.launch_errors import fail
 
 
@@ -18,10 +19,7 @@ def definition(function: Any) -> Span | None:
     f = getattr(function, "func", function)
     f = getattr(f, "__wrapped__", f)
     code = getattr(f, "__code__", None) or getattr(getattr(f, "forward", None), "__code__", None)
-    if code is None:
-        return None
-    line = code.co_firstlineno
-    return Span(code.co_filename, line, 1, line, 1)
+    return None if code is None else definition_of(code)
 
 
 def as_tuple(function: Any, found: Any, kind: type, what: str) -> tuple[Any, ...]:

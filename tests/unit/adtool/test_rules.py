@@ -246,6 +246,14 @@ class TestNonFiniteGradient:
             "first in launch 0 of tape 0: `sqrt` with 0.0 in launch 1 of tape 0"
         )
 
+    @pytest.mark.parametrize(("overflow", "says"), [(True, "too large"), (False, "guard it")])
+    def test_what_to_do(
+        self, session: Make, launch: Make, pair: Make, overflow: bool, says: str
+    ) -> None:
+        at = NonFinite("pos", (0,), math.inf, None, "mul", overflow=overflow)
+        (found,) = findings("G002", session([launch(0, pair("nan", nonfinite=at))]))
+        assert says in found.help
+
     def test_an_unknown_origin(self, session: Make, launch: Make, pair: Make) -> None:
         (found,) = findings("G002", session([launch(0, pair("nan", worst=None))]))
         assert found.message.startswith("NaN in the gradient of kernel `spring_forces`")
