@@ -156,9 +156,9 @@ _IN_PLACE = {
         "work on a copy of it: call `.clone()` on it first",
     ),
     "kept": (
-        "`{written}` changes its saved tensors in place: a second run on the same graph gives "
-        "another gradient",
-        "work on a copy of the saved tensor",
+        "`{written}` changes something that it kept, such as `ctx.y`, or gradients that it adds "
+        "up: a second run on the same graph gives another gradient",
+        "work on a copy, or clear the gradients that it adds up: tape.zero()",
     ),
     "leaf": (
         "`{written}` changes the gradient of the argument `{name}`, and PyTorch then adds the "

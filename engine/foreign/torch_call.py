@@ -222,7 +222,7 @@ class TorchCall(Operation):
             Variation(
                 "a second time on the same graph",
                 lambda x, w, lifted: self._vjp(x, w, lifted, times=2),
-                change=Change("kept", "", self.site),
+                change=Change("kept", "", self.site, wrong=len(self.seen) > 1),
             ),
         ]
         # What reads the program's tensors may ask for gradients by all of them.

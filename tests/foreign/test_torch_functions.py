@@ -272,9 +272,17 @@ def test_the_backward_changes_what_was_kept() -> None:
             ctx.k.mul_(2)
             return out
 
-    (launch,) = launches(lambda: passed(Once.apply(_some(4))))
-    assert [c.kind for c in launch.by_hand.changes] == ["kept"]
-    assert launch.pairs[0].verdict == "pass"
+    def twice() -> None:
+        y = Once.apply(_some(4)).sum()
+        y.backward(retain_graph=True)
+        y.backward()
+
+    # Where the program runs it once, no gradient is wrong.
+    for run, wrong in ((lambda: passed(Once.apply(_some(4))), False), (twice, True)):
+        (launch,) = launches(run)
+        changes = [(c.kind, c.wrong) for c in launch.by_hand.changes]
+        assert changes == ([("saved", True)] if wrong else []) + [("kept", wrong)]
+        assert launch.pairs[0].verdict == "pass"
 
 
 def test_wrong_for_cotangents_that_are_not_contiguous() -> None:

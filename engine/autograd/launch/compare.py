@@ -128,7 +128,8 @@ def _without_zeros(live: ComparedLaunch, found: Directional, entries: EntryWise)
         zeros = _vanishing(live, a, b, block, off) | _still(live, a, b, block)
         zeros |= _cancelled(live, a, b, block, off)
         zeros &= np.isfinite(off)
-        if not zeros.any():
+        worst = np.ix_(np.equal(block.rows, c.worst.row), np.equal(block.cols, c.worst.col))
+        if not zeros[worst].any():  # else the verdict stays
             continue
         settled = replace(block, ad=np.where(zeros, block.reference, block.ad))
         again = judged_again(live, found, (a, b), settled, (a, b) in entries.complete)
