@@ -69,7 +69,7 @@ class DataRace(Rule):
         """One finding for each array and pair of lines; the worst that is known of them."""
         races = [s for s in session.faults if s.fault.kind in _SEVERITY]
         for group in grouped(races, _key):
-            seen = min(group, key=lambda s: list(_SEVERITY).index(s.fault.kind))
+            seen = min(group, key=_rank)
             found = self._finding(seen) if seen.fault.kind not in _GAPS else self._gap(seen)
             yield replace(found, severity=_SEVERITY[seen.fault.kind])
 
@@ -93,17 +93,19 @@ class DataRace(Rule):
             what = f"both {first.removesuffix('s')} it"
         if fault.kind == "same":
             what += ", with separate values that are equal in this launch"
-        span = fault.other_span
+        at, span, also = fault.span, fault.other_span, f"thread {other} {first}"
+        if fault.access == "atomic" and span is not None:  # the other one is to be changed
+            at, span, also = span, at, f"thread {mine} {second}"
         notes = []
-        if span is not None and span != fault.span:
-            notes.append(f"thread {other} {first} it {place(span, fault)}, column {span.col}")
+        if span is not None and span != at:
+            notes.append(f"{also} it {place(span, fault)}, column {span.col}")
         if fault.count > 1:
             notes.append(f"{counted(fault.count, 'such meeting')} in the launch")
         return self.finding(
             f"threads {other} and {mine} of kernel `{fault.kernel}` meet in {element}: "
             f"{what}{where(seen, ' that were checked')}",
             _advice(fault),
-            span=fault.span, tape=seen.tape, launch=seen.index, kernel=fault.kernel,
+            span=at, tape=seen.tape, launch=seen.index, kernel=fault.kernel,
             count=seen.count, notes=tuple(notes), fix=_cure(fault),
         )  # fmt: skip
 
@@ -151,6 +153,16 @@ _DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 def _key(seen: Seen) -> object:
     f = seen.fault
-    # A thread's load and store of one element are one race, whichever is seen first.
-    lines = {f.span.line, f.other_span.line if f.other_span is not None else f.span.line}
+    # A thread's load and store of one element are one race, whichever is seen first; so is what
+    # one line has with several atomic updates.
+    spans = {f.access: f.span, f.other_access: f.other_span or f.span}
+    lines = [s.line for access, s in spans.items() if access != "atomic"]
+    if f.access == f.other_access:
+        lines = [f.span.line, (f.other_span or f.span).line]
     return f.kernel, f.name, frozenset(lines)
+
+
+def _rank(seen: Seen) -> tuple[int, bool]:
+    """The worst first; of equal ones, those that may have a fix."""
+    f = seen.fault
+    return list(_SEVERITY).index(f.kind), "load" not in (f.access, f.other_access)

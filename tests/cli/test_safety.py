@@ -149,3 +149,33 @@ def test_a_kernel_that_never_ends(adtool: Any) -> None:
     )
     report = adtool.report("--timeout", "600", "script.py")
     assert report["exit_code"] == 2 and report["error"]["kind"] == "timeout"
+
+
+SPLAT = """
+import engine as wp
+
+@wp.kernel
+def splat(at: wp.array(dtype=int), m: wp.array(dtype=float), g: wp.array(dtype=float)):
+    i = wp.tid()
+    a = at[i]
+    g[a] += m[i]
+    wp.atomic_add(g, a + 1, m[i])
+    g[a + 2] = g[a + 2] + m[i]
+    wp.atomic_add(g, a + 3, m[i])
+
+m = wp.array([1.0, 2.0, 3.0, 4.0, 5.0], dtype=float, requires_grad=True)
+g = wp.zeros(8, dtype=float, requires_grad=True)
+with wp.Tape():
+    wp.launch(splat, 5, [wp.array([1, 2, 3, 0, 1], dtype=int), m, g])
+"""
+
+
+def test_one_line_that_meets_atomic_updates_is_one_race(adtool: Any) -> None:
+    adtool.script(SPLAT)
+    report = adtool.report("script.py")
+    assert errors(report) == [("G009", "splat", 10)]
+    assert "wp.atomic_add(g, a + 2, m[i])" in report["findings"][0]["help"]
+    adtool.script(SPLAT.replace("g[a + 2] = g[a + 2] + m[i]", "g[a + 2] = m[i]"))
+    report = adtool.report("script.py")
+    assert errors(report) == [("G009", "splat", 10)]
+    assert adtool("check", "--fix", "script.py").returncode == 1
