@@ -154,13 +154,16 @@ def _said(f: Stale, valid: bool) -> tuple[str, str]:
             "everything twice", clear,
         )  # fmt: skip
     if f.kind == "passed on":
-        which = f"{f.array}.grad.zero_()" if valid else "x.grad.zero_() for each of these"
+        if not again:  # the gradients of both passes may be meant to add up in the parameters
+            which = f"{f.array}.grad.zero_()" if valid else "x.grad.zero_() for each of these"
+            clear = (
+                f"clear the gradients of arrays that the tape computes {when}: {which}; "
+                "tape.zero() also clears those of the parameters"
+            )
         return (
             f"backward() passed on the gradient that an earlier backward() left in {a}, "
-            "which the tape computes",
-            f"clear the gradients of arrays that the tape computes {when}: {which}; tape.zero() "
-            "also clears those of the parameters",
-        )
+            "which the tape computes", clear,
+        )  # fmt: skip
     if f.kind == "recompute":
         kernel = f"kernel `{f.by.name}`" if f.by.launch >= 0 else f"`{f.by.name}`"
         at = f" at {f.by.site}" if f.by.site is not None else ""

@@ -62,7 +62,10 @@ def _told(
         then = launch.after[path]
         assert now is not None and then is not None
         by, first, last, count = _by(launch, path, writes), *_changed(then, now)
-        on_tape = by is not None and by.tape == tape.index and by.launch >= 0
+        on_tape = by is not None and (
+            (by.tape == tape.index and by.launch >= 0)
+            or any(c.order == by.order for c in tape.copies)
+        )
         write = Write()
         if by is not None:
             other = by.tape if by.tape >= 0 and by.tape != tape.index else -1

@@ -137,6 +137,16 @@ def test_an_array_that_the_tape_overwrites() -> None:
     assert fact.gradients == ("x",) and found.whole is None
 
 
+def test_an_array_that_a_copy_on_the_tape_overwrites() -> None:
+    def steps(x: Any, m: Any, loss: Any) -> None:
+        launch(squared, x, m)
+        wp.copy(x, m)
+        launch(summed, x, loss)
+
+    (fact,) = run(steps).overwritten
+    assert (fact.kind, fact.argument, fact.by.name) == ("wrong", "x", "copy")
+
+
 def test_an_array_that_something_else_overwrites() -> None:
     found = run(squares, after=lambda x: x.fill_(7.0))
     (fact,) = found.overwritten

@@ -77,7 +77,7 @@ def test_one_script_with_arguments(folder: Path) -> None:
     for line in ("a.py notes.txt", "a.py b.py 3", "a.py sub", "a.py -- missing.py"):
         (target,) = targets_of("check", line.split(), None)
         assert target.args == tuple(w for w in line.split()[1:] if w != "--")
-    with pytest.raises(ToolError, match="`missing.py` after `a.py` is not a file"):
+    with pytest.raises(ToolError, match=r"`missing\.py` after `a\.py` is not a file"):
         targets_of("check", ["a.py", "missing.py"], None)
     assert targets_of("check", ["a.py", "--", "b.py"], None)[0].args == ("b.py",)
     assert targets_of("check", ["--", "x"], "a.b") == (Target(None, "a.b", ("x",)),)
