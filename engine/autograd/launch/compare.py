@@ -125,11 +125,11 @@ def _without_zeros(live: ComparedLaunch, found: Directional, entries: EntryWise)
         block = entries.blocks[a, b]
         with np.errstate(all="ignore"):
             off = np.abs(block.ad - block.reference)
+        worst = block.rows.index(c.worst.row), block.cols.index(c.worst.col)
         zeros = _vanishing(live, a, b, block, off) | _still(live, a, b, block)
-        zeros |= _cancelled(live, a, b, block, off)
+        zeros |= _cancelled(live, a, b, block, off, worst)
         zeros &= np.isfinite(off)
-        worst = np.ix_(np.equal(block.rows, c.worst.row), np.equal(block.cols, c.worst.col))
-        if not zeros[worst].any():  # else the verdict stays
+        if not zeros[worst]:  # the verdict stays
             continue
         settled = replace(block, ad=np.where(zeros, block.reference, block.ad))
         again = judged_again(live, found, (a, b), settled, (a, b) in entries.complete)
@@ -146,17 +146,21 @@ def _vanishing(live: ComparedLaunch, a: str, b: str, block: EntryBlock, off: Arr
     return np.broadcast_to(at, off.shape)
 
 
-def _cancelled(live: ComparedLaunch, a: str, b: str, block: EntryBlock, off: Array) -> Array:
+def _cancelled(
+    live: ComparedLaunch, a: str, b: str, block: EntryBlock, off: Array, worst: tuple[int, int]
+) -> Array:
     """Which entries are of outputs that the derivative vanishes of, up to rounding.
 
-    That is looked at where the error is a part of the entry: a sum that cancels has no digits.
+    That is looked at where the error is a part of the entry: a sum that cancels has no digits. No
+    others are where the worst one is none.
     """
     rows, out = np.asarray(block.rows), np.zeros(off.shape, np.bool_)
     with np.errstate(all="ignore"):
         part = np.nan_to_num(off / np.maximum(np.abs(block.ad), np.abs(block.reference)))
-    worst = part.max(axis=0)
-    for k in np.argsort(-worst)[:COLUMNS]:
-        if worst[k] > PART:
+    most = part.max(axis=0)
+    most[worst[1]] = np.inf
+    for k in np.argsort(-most)[:COLUMNS]:
+        if most[k] > PART:
             ad, reference = np.full((2, live.displaced.evaluations.size(b)), np.inf)
             ad[rows], reference[rows] = block.ad[:, k], block.reference[:, k]
             shape = live.displaced.exact.initial[b].shape
@@ -164,6 +168,8 @@ def _cancelled(live: ComparedLaunch, a: str, b: str, block: EntryBlock, off: Arr
                 live.displaced.evaluations, (a, b), live.displaced.unit(a, block.cols[k]),
                 ad.reshape(shape), reference.reshape(shape),
             ).reshape(-1)[rows]  # fmt: skip
+            if not out[worst]:
+                break
     return out
 
 
