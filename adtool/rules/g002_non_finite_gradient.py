@@ -43,6 +43,10 @@ class NonFiniteGradient(Rule):
             launch are finite. The finding names the first such launch, the array and the
             element. If adtool can tell, it also names the operation and the values of its
             operands.
+
+            adtool looks at each launch with gradients of moderate size. It does not report a
+            gradient of the program that is too large for its type only after several launches.
+            `adtool trace` and `adtool graph` show where a gradient is first not finite.
             """,
         why="""
             One NaN in a gradient spreads to every parameter of the same update, and from there
