@@ -29,7 +29,7 @@ _RECORDS = 1 << 40
 
 def capture(
     ctx: typer.Context,
-    words: opt.Words = None,
+    words: opt.LookWords = None,
     module: opt.Module = None,
     out: Annotated[
         Path | None,

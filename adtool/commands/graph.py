@@ -46,7 +46,8 @@ def graph(
         list[str] | None,
         typer.Argument(
             metavar="[SCRIPT [ARGS...]]",
-            help="The script, or `-` for standard input; all arguments after it belong to the "
+            help="The script, or `-` for standard input. Options of adtool may follow it "
+            "directly; from the first other word on, or after `--`, arguments belong to the "
             "script. Without it: the last run in this folder.",
         ),
     ] = None,

@@ -31,7 +31,7 @@ class ErrorKind(str, Enum):
 
 def jacobian(
     ctx: typer.Context,
-    words: opt.Words = None,
+    words: opt.LookWords = None,
     module: opt.Module = None,
     kernel: Annotated[
         str,

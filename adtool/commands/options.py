@@ -123,6 +123,14 @@ Words = Annotated[
         help="The script, or `-` for standard input; all arguments after it belong to the script.",
     ),
 ]
+LookWords = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SCRIPT [ARGS...]",
+        help="The script, or `-` for standard input. Options of adtool may follow it directly; "
+        "from the first other word on, or after `--`, arguments belong to the script.",
+    ),
+]
 Module = Annotated[
     str | None,
     typer.Option(
@@ -214,7 +222,8 @@ BaselineFile = Annotated[
     typer.Option(
         "--baseline", metavar="FILE", rich_help_panel=OUTPUT,
         help="Compare with the accuracy in this file of `adtool baseline write`: lower accuracy "
-             "is an error (G015), and known findings fail nothing. '' for none.",
+             "is an error (G015), and known findings fail nothing. '' for none. `baseline write` "
+             "writes this file.",
     ),
 ]  # fmt: skip
 Factor = Annotated[

@@ -41,7 +41,7 @@ class Sort(str, Enum):
 
 def trace(
     ctx: typer.Context,
-    words: opt.Words = None,
+    words: opt.LookWords = None,
     module: opt.Module = None,
     kernel: Annotated[
         list[str] | None,

@@ -86,8 +86,9 @@ def legend(shown: Sequence[TableData]) -> str:
     if m := _first(r"(\d+)/(\d+)", launches):
         out.append(f"{m[0]} stands for {m[1]} rows of {m[2]}, of which the worst is shown")
     if m := _first(r"(\d+)\+(\d+)d", [row.checked for row in rows]):
-        out.append(f"{m[0]} means {m[1]} Jacobian entries and {m[2]} random directions over the "
-                   "whole array")  # fmt: skip
+        entries = "1 Jacobian entry" if m[1] == "1" else f"{m[1]} Jacobian entries"
+        lines = "1 random direction" if m[2] == "1" else f"{m[2]} random directions"
+        out.append(f"{m[0]} means {entries} and {lines} over the whole array")
     if any(row.checked == JOINT for row in rows):
         out.append(f"{JOINT} means one random direction through several inputs at once, which has "
                    "no numbers for each of them")  # fmt: skip

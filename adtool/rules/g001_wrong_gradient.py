@@ -258,6 +258,11 @@ def _written(hit: Hit, written: Handwritten) -> str:
         )
     if pair.worst is None and pair.reason:
         return f"let `{name}` return one gradient for each argument, of its shape"
+    if "not linear" in pair.reason:
+        return (
+            f"{pair.reason}: make `{name}` linear in its cotangent; twice the cotangent must give "
+            "twice the gradient"
+        )
     if "wrong for" in pair.reason or "wrong where" in pair.reason:
         return f"{pair.reason}: make `{name}` independent of it"
     if "when the program ran" in pair.reason:

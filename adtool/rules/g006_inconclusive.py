@@ -55,7 +55,9 @@ class Inconclusive(Rule):
             tool, and a false pass hides bugs.
             """,
         example="""
-            y[i] = engine.floor(1.0e6 * x[i]) * 1.0e-6    # steps below the step size
+            for _ in range(60):
+                a = 3.99 * a * (1.0 - a)      # chaos: a step of any size ends elsewhere
+            y[i] = a
 
             warning[G006]: kernel `k` could not be checked in launch 0 of tape 0: ...
             """,

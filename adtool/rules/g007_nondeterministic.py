@@ -48,8 +48,7 @@ class Nondeterministic(Rule):
             changes, the gradient is right, but its last digits differ from run to run.
             """,
         example="""
-            engine.atomic_add(next, 0, 1)     # who comes first gets the first place
-            k = engine.atomic_add(count, 0, 1)
+            k = engine.atomic_add(count, 0, 1)    # on a GPU, each run has another order
             y[k] = x[i]
 
             warning[G007]: kernel `k` gives different results in each run ...

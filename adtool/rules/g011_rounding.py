@@ -53,9 +53,10 @@ class Rounding(Rule):
             or nearly equal values are subtracted. The forward values suffer as well.
             """,
         example="""
-            y[i] = (x[i] + 1.0e7) - 1.0e7     # 1e7 + 0.3 is 1e7 in float32
+            far = x[i] + 3.0e4                # 3e4 + 0.001 is 3e4 in float32
+            y[i] = far * far - 6.0e4 * x[i]
 
-            warning[G011]: rounding in the adjoint of kernel `k` ...: 7 of 7 digits are lost
+            warning[G011]: rounding in the adjoint of kernel `k` ...: 6.9 of 6.9 digits are lost
             """,
         todo="""
             Rewrite the formula so that no large values cancel, sum small terms first or in

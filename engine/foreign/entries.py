@@ -158,6 +158,7 @@ def compare_block(
     # The furthest off first, up to a failure; last those that are next to nothing.
     order = np.lexsort((far, diff[at_bad] <= LOST * most))
     chaotic: Entry | None = None
+    kinked: tuple[int, int] | None = None
     for k, m in bad[order[:JUDGED]]:
         value = weighted(lines[m], slice(int(at[k]), int(at[k]) + 1), np.ones(1))
         found = Slope(ref[k : k + 1, m], error[k : k + 1, m])
@@ -173,6 +174,8 @@ def compare_block(
             chaotic = Entry(
                 rows[k], cols[m], float(ad[k, m]), float(ref[k, m]), None, float(allowed[k, m])
             )
+        if verdict.verdict == "kink":
+            kinked = kinked or (int(k), int(m))
         diff[k, m] = 0.0
     diff = np.where(np.isfinite(diff), diff, 0.0)
     with np.errstate(all="ignore"):
@@ -184,6 +187,11 @@ def compare_block(
     c = c.bounded(largest(diff), largest(rel)).judged(*judgements)
     if chaotic is not None and c.verdict == CHAOS.verdict:
         c = replace(c, worst=chaotic, excess=1.0)  # only what fails is worse
+    if kinked is not None and c.verdict == "kink":  # the others agree
+        k, m = kinked
+        c = replace(c, worst=None, excess=-1.0).measured(
+            float(ad[k, m]), float(ref[k, m]), float(allowed[k, m]), rows[k], cols[m]
+        )
     small = finite & (off > strict) & (off <= max(floor, LOST * most)) & e.tolerance.auto
     if c.verdict in ("fail", "nan") or not small.any():
         return c

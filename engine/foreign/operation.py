@@ -107,7 +107,7 @@ class Variation:
             found = vjp(inputs, [None if x is None else OTHER * x for x in w], lifted)
             return [None if g is None else g / OTHER for g in found]
 
-        return cls("for a cotangent of another size: it is not linear in it", resized)
+        return cls("for a cotangent of another magnitude: it is not linear in it", resized)
 
     @classmethod
     def of_each(cls, names: Sequence[str], vjps: Sequence[Vjp]) -> list[Variation]:
