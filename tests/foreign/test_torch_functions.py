@@ -395,45 +395,6 @@ def test_nan_at_zero() -> None:
     assert verdicts(lambda: Root.apply(x)) == {("x", "y"): "nan"}
 
 
-class Relu(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x > 0)
-        return x.clamp(min=0)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * ctx.saved_tensors[0]
-
-
-def test_the_entry_at_a_kink_is_the_one_that_is_shown() -> None:
-    class Relu(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.clamp(min=0)
-
-        @staticmethod
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return grad * (x > 0)
-
-    x = torch.tensor([-1.0, 0.0, 2.0], requires_grad=True)
-    (launch,) = launches(lambda: passed(Relu.apply(x)))
-    (pair,) = launch.pairs
-    assert pair.verdict == "kink"
-    assert (pair.worst.row, pair.worst.col, pair.worst.ad) == (1, 1, 0.0)
-    assert pair.worst.oracle == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize("size", [10, 5000])
-@pytest.mark.parametrize("factor, expected", [(1.0, "kink"), (1.01, "fail")])
-def test_corners(size, factor, expected) -> None:
-    x = torch.randn(size).round().requires_grad_()
-    cls = spoiled(Relu, each(lambda g: factor * g))
-    assert set(verdicts(lambda: cls.apply(x)).values()) == {expected}
-
-
 @pytest.mark.parametrize("size", [6, 3000])
 def test_intended_errors_are_errors(size) -> None:
     class Straight(Function):
