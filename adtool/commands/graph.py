@@ -46,9 +46,8 @@ def graph(
         list[str] | None,
         typer.Argument(
             metavar="[SCRIPT [ARGS...]]",
-            help="The script, or `-` for standard input. Options of adtool may follow it "
-            "directly; from the first other word on, or after `--`, arguments belong to the "
-            "script. Without it: the last run in this folder.",
+            help=f"The script, or `-` for standard input. {opt.FOLLOWS} Without it: the last run "
+            "in this folder.",
         ),
     ] = None,
     module: opt.Module = None,

@@ -15,10 +15,10 @@ import typer
 from adtool.commands.helping import CHOICE, FIXES, KEPT, OUTPUT, PICTURE, RUN, SHOWN, TUNING
 
 __all__ = [
-    "CHOICE", "FIXES", "KEPT", "OUTPUT", "PICTURE", "RUN", "SHOWN", "TUNING", "Alias",
+    "CHOICE", "FIXES", "FOLLOWS", "KEPT", "OUTPUT", "PICTURE", "RUN", "SHOWN", "TUNING", "Alias",
     "BaselineFile", "ChangedSince", "CheckFormat", "DeviceName", "Exclude", "ExecutorName",
-    "Factor", "FailFast", "Format", "FormatOption", "GateOption", "Jobs", "Memory", "Module",
-    "NoColor", "Overwrites", "Runner", "Seed", "ShowFixes", "TIMEOUT", "Timeout", "Trust",
+    "Factor", "FailFast", "Format", "FormatOption", "GateOption", "Jobs", "LookWords", "Memory",
+    "Module", "NoColor", "Overwrites", "Runner", "Seed", "ShowFixes", "TIMEOUT", "Timeout", "Trust",
     "UnsafeFixes", "Words", "WriteFixes", "above", "chosen", "gates", "in_settings", "launches",
     "module_name", "names", "one_launch",
 ]  # fmt: skip
@@ -123,12 +123,16 @@ Words = Annotated[
         help="The script, or `-` for standard input; all arguments after it belong to the script.",
     ),
 ]
+# Of commands that look at one thing: what may follow the script.
+FOLLOWS = (
+    "Options of adtool may follow it directly; from the first other word on, or after `--`, "
+    "arguments belong to the script."
+)
 LookWords = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="SCRIPT [ARGS...]",
-        help="The script, or `-` for standard input. Options of adtool may follow it directly; "
-        "from the first other word on, or after `--`, arguments belong to the script.",
+        help=f"The script, or `-` for standard input. {FOLLOWS}",
     ),
 ]
 Module = Annotated[

@@ -29,9 +29,8 @@ def report(
         list[str] | None,
         typer.Argument(
             metavar="[SCRIPT [ARGS...] | REPORT.json | RUN.adt]",
-            help="A script to check, or a report of `adtool check --format json`. Options of "
-            "adtool may follow it directly; from the first other word on, or after `--`, "
-            "arguments belong to the script. Without it: the last checked run in this folder.",
+            help="A script to check, or a report of `adtool check --format json`. "
+            f"{opt.FOLLOWS} Without it: the last checked run in this folder.",
         ),
     ] = None,
     module: opt.Module = None,

@@ -155,11 +155,10 @@ def _key(seen: Seen) -> object:
     f = seen.fault
     # A thread's load and store of one element are one race, whichever is seen first; so is what
     # one line has with several atomic updates.
-    spans = {f.access: f.span, f.other_access: f.other_span or f.span}
-    lines = [s.line for access, s in spans.items() if access != "atomic"]
-    if f.access == f.other_access:
-        lines = [f.span.line, (f.other_span or f.span).line]
-    return f.kernel, f.name, frozenset(lines)
+    both = (f.access, f.span), (f.other_access, f.other_span or f.span)
+    alike = f.access == f.other_access
+    lines = frozenset(s.line for access, s in both if alike or access != "atomic")
+    return f.kernel, f.name, lines
 
 
 def _rank(seen: Seen) -> tuple[int, bool]:

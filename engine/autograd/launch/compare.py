@@ -155,6 +155,7 @@ def _cancelled(
     others are where the worst one is none.
     """
     rows, out = np.asarray(block.rows), np.zeros(off.shape, np.bool_)
+    shape = live.displaced.exact.initial[b].shape
     with np.errstate(all="ignore"):
         part = np.nan_to_num(off / np.maximum(np.abs(block.ad), np.abs(block.reference)))
     most = part.max(axis=0)
@@ -163,7 +164,6 @@ def _cancelled(
         if most[k] > PART:
             ad, reference = np.full((2, live.displaced.evaluations.size(b)), np.inf)
             ad[rows], reference[rows] = block.ad[:, k], block.reference[:, k]
-            shape = live.displaced.exact.initial[b].shape
             out[:, k] = vanishing_outputs(
                 live.displaced.evaluations, (a, b), live.displaced.unit(a, block.cols[k]),
                 ad.reshape(shape), reference.reshape(shape),

@@ -9,14 +9,7 @@ import pytest
 
 import engine as wp
 from engine.autograd import check_tape
-
-F = wp.array(dtype=float)
-
-
-@wp.kernel
-def cube(x: F, y: F):
-    i = wp.tid()
-    y[i] = x[i] * x[i] * x[i]
+from tests.unit.tape.overwriting import F, cube
 
 
 @wp.kernel
