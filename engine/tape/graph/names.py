@@ -18,6 +18,8 @@ from engine.tape.outline import Key, key_of
 
 # The longest and the shortest name of an array.
 Names: TypeAlias = Mapping[Key, tuple[str, str]]
+# A file and a function in it, or "" for the module.
+Place: TypeAlias = tuple[str, str]
 
 _INDEX = re.compile(r"\d+")
 DEPTH = 3  # how far to look into lists, dictionaries, structs and objects
@@ -53,27 +55,29 @@ def search_names(wanted: Collection[Key]) -> tuple[dict[Key, tuple[str, str]], i
     if not wanted:
         return {}, 0
     search = _Search(frozenset(wanted))
-    spaces: list[dict[str, Any]] = []
+    spaces: list[tuple[Place, dict[str, Any]]] = []
     frame: FrameType | None = sys._getframe(1)
-    modules: list[dict[str, Any]] = []
+    modules: list[tuple[Place, dict[str, Any]]] = []
     count = 0
     while frame is not None and count < _FRAMES:
         if not is_own(frame) and not frame.f_code.co_filename.startswith(_libraries()):
             count += 1
-            if not any(m is frame.f_globals for m in modules):
-                modules.append(frame.f_globals)
-            if frame.f_code.co_name != "<module>":
-                spaces.append(variables_of(frame))
+            code = frame.f_code
+            if not any(m is frame.f_globals for _, m in modules):
+                modules.append(((code.co_filename, ""), frame.f_globals))
+            if code.co_name != "<module>":
+                spaces.append(((code.co_filename, code.co_name), variables_of(frame)))
             elif frame.f_globals.get("__name__") == "__main__":
                 break  # what is further out runs the program
         frame = frame.f_back
-    spaces += map(_without_history, modules)
+    spaces += [(place, _without_history(variables)) for place, variables in modules]
     # Programs that record many tapes have their arrays in the same variables each time.
-    for variables in spaces:
-        search.look({name: variables[name] for name in _led & variables.keys()})
+    for place, variables in spaces:
+        known = _led.get(place, set()) & variables.keys()
+        search.look(place, {name: variables[name] for name in known})
     if len(search.names) < len(wanted):
-        for variables in spaces:
-            search.look(variables)
+        for place, variables in spaces:
+            search.look(place, variables)
     return search.names, _VISITS - search.left
 
 
@@ -93,8 +97,9 @@ def variables_of(frame: FrameType) -> dict[str, Any]:
     return found
 
 
-# Names of variables that have led to arrays.
-_led: set[str] = set()
+# Names of variables that have led to arrays, of each function and module by itself: another
+# function may hold much data under the same name.
+_led: dict[Place, set[str]] = {}
 
 
 class _Search:
@@ -104,8 +109,8 @@ class _Search:
         self.names: dict[Key, tuple[str, str]] = {}
         self._seen: set[tuple[Key, str]] = set()
 
-    def look(self, variables: Mapping[str, Any]) -> None:
-        """Notes the names that lead to arrays from some variables."""
+    def look(self, place: Place, variables: Mapping[str, Any]) -> None:
+        """Notes the names that lead to arrays from the variables of a function or module."""
         for name, value in list(variables.items()):
             known = len(self._seen)
             if type(value) in _closed:  # most of what there is
@@ -115,7 +120,7 @@ class _Search:
                 with suppress(Exception):
                     self._visit(name, value, DEPTH)
                 if len(self._seen) > known:
-                    _led.add(name)
+                    _led.setdefault(place, set()).add(name)
 
     def _visit(self, path: str, value: Any, depth: int) -> None:
         self.left -= 1

@@ -257,6 +257,12 @@ def test_arrays_of_each_of_many_tapes_are_named_beside_much_data():
             tape.backward(grads={y: y})
         return data
 
+    def elsewhere():
+        data = [source()]
+        with wp.Tape():
+            wp.launch(square, 3, [data[0]], [wp.zeros(3, requires_grad=True)])
+
+    traced(elsewhere)  # a variable of the same name that leads to an array
     names = [[a.name for a in t.listing.arrays] for t in traced(run)]
     assert names == [["x", "y"]] * 150
 
