@@ -183,8 +183,25 @@ def adjoints_differ(pairs: Mapping[tuple[str, str], Comparison]) -> bool:
 def _results_differ(evaluated: Evaluations) -> bool:
     if not evaluated.inputs or not evaluated.outputs:
         return False  # nothing to be compared
-    own, exact = evaluated.own.forward(), evaluated.exact.forward()
+    before = evaluated.own.initial
     with np.errstate(all="ignore"):
-        return any(
-            not largest(own[b] - exact[b]) <= RESULTS * largest(exact[b]) for b in evaluated.outputs
-        )
+        if _some_differ(evaluated):
+            return True
+        # Outputs that had these results before, as of an earlier launch, have them without a
+        # branch that writes them, too.
+        moved = {
+            b: before[b] + np.abs(before[b]) + 1
+            for b in evaluated.outputs
+            if b not in evaluated.readable and np.array_equal(evaluated.own.memory[b], before[b])
+        }
+        if not moved:
+            return False
+        with evaluated.own.at(moved), evaluated.exact.at(moved):
+            return _some_differ(evaluated)
+
+
+def _some_differ(evaluated: Evaluations) -> bool:
+    own, exact = evaluated.own.forward(), evaluated.exact.forward()
+    return any(
+        not largest(own[b] - exact[b]) <= RESULTS * largest(exact[b]) for b in evaluated.outputs
+    )
