@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,15 @@ def _whole(request: pytest.FixtureRequest) -> Iterator[None]:
     parts.divide(parts.LARGE)
     yield
     parts.divide(parts.SMALL)
+
+
+@pytest.fixture(autouse=True)
+def _own_numbers(request: pytest.FixtureRequest) -> None:
+    """A file's `RNG` begins anew for each test: what one draws is the same in any order."""
+    if hasattr(request.module, "RNG"):
+        import numpy as np
+
+        request.module.RNG = np.random.default_rng(zlib.crc32(request.node.name.encode()))
 
 
 @pytest.fixture(autouse=True, scope="module")

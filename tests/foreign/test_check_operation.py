@@ -66,7 +66,9 @@ def test_right_ones_pass_and_wrong_ones_fail(case, size, dtype) -> None:
     worst = "fail" if any(p.verdict == "fail" for p in result.pairs) else "pass"
     assert worst == expected, result.pairs
     if expected == "pass":
-        assert all(p.verdict == "pass" for p in result.pairs), result.pairs
+        # The derivative of this sum is zero: in float32, differences of it are rounding alone.
+        right = {"pass", "rounding"} if (case, dtype) == ("sum of softmax", "float32") else {"pass"}
+        assert {p.verdict for p in result.pairs} <= right, result.pairs
     assert result.by_hand.missing == (("y",) if case == "product, None" else ())
 
 
@@ -86,7 +88,7 @@ def test_the_entry_that_is_wrong_is_named_in_a_large_one() -> None:
         g[1234] *= 1.01
         return [g]
 
-    x = RNG.standard_normal(5000)
+    x = np.linspace(-2.0, 2.0, 5000)
     worst = check_operation(Written(lambda x: [np.sin(x)], back, x)).pairs[0].worst
     assert (worst.row_name, worst.col_name) == ("out0[1234]", "x[1234]")
     assert worst.oracle == pytest.approx(np.cos(x[1234]), rel=1e-7)

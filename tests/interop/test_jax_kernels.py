@@ -10,7 +10,7 @@ from engine import LaunchError, TapeError
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
 jnp = jax.numpy
-rng = np.random.default_rng(11)
+RNG = np.random.default_rng(11)
 
 
 @wp.kernel
@@ -103,7 +103,7 @@ def on_line(x: wp.array(dtype=float), line: Line, y: wp.array(dtype=wp.vec2)):
 
 
 def f32(*shape):
-    return jnp.asarray(rng.uniform(0.2, 1.4, shape), jnp.float32)
+    return jnp.asarray(RNG.uniform(0.2, 1.4, shape), jnp.float32)
 
 
 def close(a, b, tol=2e-5):
@@ -425,7 +425,7 @@ def test_derivatives_of_batches_and_batches_of_derivatives(method, size):
 
 def test_a_batch_does_not_reach_into_its_neighbours():
     f = kernel(gather, vmap_method="broadcast_all")
-    table, index = f32(7, 4), jnp.asarray(rng.integers(0, 4, (7, 5)), jnp.int32)
+    table, index = f32(7, 4), jnp.asarray(RNG.integers(0, 4, (7, 5)), jnp.int32)
     g, r = lambda t, i: f(t, i, launch_dims=5)[0], lambda t, i: t[i] ** 2
     close(jax.vmap(g)(table, index), jax.vmap(r)(table, index))
     close(jax.vmap(g, (None, 0))(table[0], index), jax.vmap(r, (None, 0))(table[0], index))

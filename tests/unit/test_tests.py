@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -24,6 +25,20 @@ def test_no_file_is_named_for_an_event() -> None:
     assert names
     event = re.compile(r"(review|trial|issue|regression|bug|fix(es)?|wip)(_|$)")
     assert [n for n in names if event.search(n)] == []
+
+
+def test_no_test_draws_numbers_that_depend_on_those_before_it() -> None:
+    """`conftest` begins those of a file's `RNG` anew for each test."""
+    made = {"default_rng", "RandomState", "Random"}
+    names = {
+        (str(p.relative_to(ROOT)), ast.unparse(s.targets[0]))
+        for p in TESTS.rglob("test_*.py")
+        for s in ast.parse(p.read_text(encoding="utf-8")).body
+        if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call)
+        if ast.unparse(s.value.func).rpartition(".")[2] in made
+    }
+    assert names
+    assert {(p, name) for p, name in names if name != "RNG"} == set()
 
 
 def test_every_pass_of_ad_has_its_test() -> None:

@@ -81,7 +81,7 @@ def test_examples_are_command_lines(line: str) -> None:
     tool, name, *args = shlex.split(line.partition(" > ")[0])
     assert tool == "adtool"
     command = COMMANDS[name]
-    ctx = command.make_context(name, list(args))
+    ctx = command.make_context(name, list(args), context("adtool"))
     mine = {n for p in command.params for n in p.opts}
     assert {a for a in args if a.startswith("-")} - mine <= {"--steps"}
     if "--out" in args:

@@ -197,10 +197,12 @@ def as_before(monkeypatch: pytest.MonkeyPatch, kernel: Any, shape: tuple[int, ..
 
 
 def recorded_pass(kernel: Any, shape: tuple[int, ...]) -> tuple[wp.Tape, Any, Any, Any]:
+    """A pass that ran backward and was zeroed, with all adjoints compiled, and its arrays."""
+    grads(kernel, shape)
     x, y, c, _ = inputs(kernel, shape)
     recorded = wp.Tape()
     with recorded:
         wp.launch(kernel, dim=shape, inputs=[x, y, 0.75])
-    recorded.backward(grads={y: c})  # compiles the adjoint
+    recorded.backward(grads={y: c})
     recorded.zero()
     return recorded, x, y, wp.array(c, dtype=y.dtype)
