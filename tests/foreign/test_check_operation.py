@@ -66,9 +66,7 @@ def test_right_ones_pass_and_wrong_ones_fail(case, size, dtype) -> None:
     worst = "fail" if any(p.verdict == "fail" for p in result.pairs) else "pass"
     assert worst == expected, result.pairs
     if expected == "pass":
-        # The derivative of this sum is zero: in float32, differences of it are rounding alone.
-        right = {"pass", "rounding"} if (case, dtype) == ("sum of softmax", "float32") else {"pass"}
-        assert {p.verdict for p in result.pairs} <= right, result.pairs
+        assert all(p.verdict == "pass" for p in result.pairs), result.pairs
     assert result.by_hand.missing == (("y",) if case == "product, None" else ())
 
 
@@ -93,6 +91,14 @@ def test_the_entry_that_is_wrong_is_named_in_a_large_one() -> None:
     assert (worst.row_name, worst.col_name) == ("out0[1234]", "x[1234]")
     assert worst.oracle == pytest.approx(np.cos(x[1234]), rel=1e-7)
     assert worst.ad == pytest.approx(1.01 * worst.oracle, rel=1e-6)
+
+
+@pytest.mark.parametrize("draw", range(20))
+def test_a_derivative_that_is_zero_up_to_rounding_never_fails(draw) -> None:
+    """In float32 all that there is of it is rounding, which may be the verdict."""
+    f, g, _, _ = CASES["sum of softmax"]
+    (pair,) = check_operation(Written(f, g, RNG.standard_normal(6), dtype="float32")).pairs
+    assert pair.verdict in ("pass", "rounding")
 
 
 @pytest.mark.parametrize("size", [5, 3000])

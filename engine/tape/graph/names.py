@@ -18,7 +18,7 @@ from engine.tape.outline import Key, key_of
 
 # The longest and the shortest name of an array.
 Names: TypeAlias = Mapping[Key, tuple[str, str]]
-# A file and a function in it, or "" for the module.
+# A file and a function in it, or a module and "": a notebook's cells are files of one module.
 Place: TypeAlias = tuple[str, str]
 
 _INDEX = re.compile(r"\d+")
@@ -64,7 +64,8 @@ def search_names(wanted: Collection[Key]) -> tuple[dict[Key, tuple[str, str]], i
             count += 1
             code = frame.f_code
             if not any(m is frame.f_globals for _, m in modules):
-                modules.append(((code.co_filename, ""), frame.f_globals))
+                module = str(frame.f_globals.get("__name__"))
+                modules.append(((module, ""), frame.f_globals))
             if code.co_name != "<module>":
                 spaces.append(((code.co_filename, code.co_name), variables_of(frame)))
             elif frame.f_globals.get("__name__") == "__main__":
