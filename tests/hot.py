@@ -26,7 +26,7 @@ from engine.compile.backend import Limits
 from engine.compile.cpu import CPU, launcher, runner
 from engine.compile.cpu.brief import Brief
 from engine.diagnostics import EngineError
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.execute import Executable
 from engine.runtime.plan import Plan
 from engine.tape.launch_record import LaunchRecord
@@ -62,7 +62,7 @@ class Warmth:
         def run_launch(
             tape: Tape, plan: Plan, dim: Any, values: list[Any], blob: bytes, inputs: int, site: Any
         ) -> None:
-            if self._active and recording.active.get() is tape:
+            if self._active and events.tape() is tape:
                 prepare(plan, dim, values, blob)
                 came = None
                 if plan.hurry():

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from engine.foreign.torch_running import quiet
-from engine.runtime import recording
+from engine.runtime import events
 
 
 class Steps:
-    """Tells bystanders of the engine (`recording.optimized`) of each step that was made."""
+    """Tells the observers of the engine (`events.optimized`) of each step that was made."""
 
     def __init__(self) -> None:
         self.seen = False  # whether the program has made a step
@@ -38,20 +38,18 @@ class Steps:
             probe.append((type(optimizer), ()))
             return
         self.seen = True
-        if recording.bystanders and not getattr(quiet, "on", False):
-            recording.optimized([*_moved(optimizer)])
+        if events.everywhere and not getattr(quiet, "on", False):
+            events.optimized([*_moved(optimizer)])
 
 
-def _moved(optimizer: Any) -> Iterator[recording.Optimized]:
+def _moved(optimizer: Any) -> Iterator[events.Optimized]:
     import torch
 
     for group in optimizer.param_groups:
         for p in group["params"]:
             plain = isinstance(p.grad, torch.Tensor) and not p.grad.is_sparse
             if plain and p.layout == torch.strided and p.dtype != torch.bfloat16:
-                yield recording.Optimized(
-                    p.numel(), partial(_numbers, p), partial(_numbers, p.grad)
-                )
+                yield events.Optimized(p.numel(), partial(_numbers, p), partial(_numbers, p.grad))
 
 
 def _numbers(t: Any) -> np.ndarray[Any, Any]:

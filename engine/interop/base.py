@@ -26,12 +26,12 @@ from engine.lang.structs import StructType
 from engine.lang.types import ArrayType, ScalarType, ValueType, scalar_of, with_scalar
 from engine.lang.values import to_value_type, value_class
 from engine.logger import log_warning
+from engine.runtime import events
 from engine.runtime.adopted import adopt, known_as
 from engine.runtime.annotation import MAX_DIMS, ElementInfo, array_type, describe, element_info
 from engine.runtime.array import array
 from engine.runtime.device import HOST, get_device, is_device_available
 from engine.runtime.pack import Mismatch
-from engine.runtime.recording import active, bystanders
 from engine.runtime.storage import Storage
 
 __all__ = [
@@ -210,7 +210,7 @@ class Adapter:
         shape = self._found(value).shape
         if any(n != 1 for n in shape):
             raise Mismatch("E202", f"{self._a} of shape {shape}", "pass one of its numbers")
-        if active.get() is not None and self.asks_gradient(value):
+        if events.tape() is not None and self.asks_gradient(value):
             log_warning(f"{self._a} that requires a gradient is passed to a launch on a tape as a "
                         "number, which has none: make the parameter an array of one element, or "
                         "pass t.detach()")  # fmt: skip
@@ -221,7 +221,7 @@ class Adapter:
     def _joined(self, value: Any, made: array) -> array:
         """An array with the gradient of what it is made of; the one of former launches, if any."""
         if not self.wants_gradient(value):
-            if active.get() is not None and (why := self.lost(value)):
+            if events.tape() is not None and (why := self.lost(value)):
                 log_warning(why)
             return made
         gradient = shared_gradient(self, value)
@@ -360,7 +360,7 @@ def lend(a: array) -> Any:
     has to see to, the memory counts as one that may change unseen. An array that the library gives
     back has the storage that this one has.
     """
-    if bystanders:
+    if events.everywhere:
         a._lend()
     storage = a.storage
     if not storage.device.backend.on_host:

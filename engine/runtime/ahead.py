@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import engine.ad as ad
 from engine.compile.pipeline import LONG, Form, Names, Request, prefetch
 from engine.diagnostics import EngineError
+from engine.runtime import events
 from engine.runtime.array import array
-from engine.runtime.faults import watchers
 
 if TYPE_CHECKING:
     from engine.runtime.plan import Plan
@@ -67,7 +67,7 @@ def _may(plan: Plan) -> bool:
     Of derivatives that take minutes their author is told first.
     """
     return (
-        plan.backend.kind == "cpu" and not (watchers or plan.variants.debug)
+        plan.backend.kind == "cpu" and not (events.sanitizers() or plan.variants.debug)
         and ad.inlined_size(plan.variants.ir) < LONG
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from engine.lang.strided import row_major
 from engine.lang.structs import ElementType, StructType
 from engine.lang.values import to_element_type, to_value_type
 from engine.lang.vectors import vector_class
-from engine.runtime import cuda_interface, links, reads, transfer, views
+from engine.runtime import cuda_interface, events, links, reads, transfer, views
 from engine.runtime import data as d
 from engine.runtime.adopted import adopt, known_memory, wrap
 from engine.runtime.annotation import MAX_DIMS, ArrayAnnotation, element_info
@@ -20,7 +20,6 @@ from engine.runtime.device import HOST, Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
 from engine.runtime.operators import Operators
 from engine.runtime.placement import SAME
-from engine.runtime.recording import bystanders, graph, reading
 
 
 class array(ArrayBase, Operators):
@@ -102,7 +101,7 @@ class array(ArrayBase, Operators):
             self.requires_grad = True
         if retain_grad:
             self.retain_grad = True
-        for b in bystanders:
+        for b in events.everywhere:
             b.made(self)
 
     def __class_getitem__(cls, dtype: Any) -> Any:
@@ -127,7 +126,7 @@ class array(ArrayBase, Operators):
             kind = kind or data._ir.element
             if data.device == device is not HOST and self._from_there(data, kind, dims, copy):
                 return
-            reading((data,))
+            events.reading((data,))
             data = data.device.backend.to_host(data._parts)
         elif kind is None:
             kind = d.struct_in(data)
@@ -148,12 +147,12 @@ class array(ArrayBase, Operators):
             self._new(dims, kind, False, device, pinned)
             if copy is False and parts.size and not isinstance(data, (list, tuple)):
                 d.warn_of_copy(data, kind, device)
-            if bystanders and isinstance(parts, np.ndarray) and known_memory(parts):
+            if events.everywhere and isinstance(parts, np.ndarray) and known_memory(parts):
                 source = type(self)(parts, dtype=self.dtype, shape=dims, copy=False)
-                for b in bystanders:
+                for b in events.everywhere:
                     b.copied(self, source, False, False)
             self._put(parts)
-            if graph.get() is not None:
+            if events.graph() is not None:
                 transfer.remake(self, np.array(parts))
 
     def _from_there(
@@ -166,11 +165,11 @@ class array(ArrayBase, Operators):
         if not copy:
             self._set(data.storage, data._ptr, data.shape, data.strides, kind)
             return True
-        if graph.get() is not None:
+        if events.graph() is not None:
             return False
         self._new(data.shape, kind, False, data.device)
-        reading((data,))
-        for b in bystanders:
+        events.reading((data,))
+        for b in events.everywhere:
             b.copied(self, data, False, False)
         transfer.move(self, data)
         return True
@@ -202,7 +201,7 @@ class array(ArrayBase, Operators):
 
         On the CPU it is a writable view without a copy.
         """
-        if bystanders:
+        if events.everywhere:
             self._lend()
         out = self._fresh_view()
         backend = self.storage.device.backend
@@ -215,7 +214,7 @@ class array(ArrayBase, Operators):
 
     def _lend(self, part: array | None = None) -> None:
         """To be called before user code reads it, or just a part of it."""
-        for b in bystanders:
+        for b in events.everywhere:
             b.lent(self)
             b.reading((self if part is None else part,), True)
 
@@ -224,14 +223,14 @@ class array(ArrayBase, Operators):
         info, storage = self._info, self.storage
         if (
             self._interface is not None and storage.external and storage._hold is None
-            and not bystanders
+            and not events.everywhere
         ):  # fmt: skip
             return self._interface  # nobody has to be told
         if (info.opaque and info.numpy.names is None) or not storage.device.is_cpu:
             # NumPy asks __array__ then, which has the word that the interface has not.
             raise AttributeError("there is no array interface of bfloat16, or of memory of a GPU: "
                                  "call numpy()")  # fmt: skip
-        if bystanders:
+        if events.everywhere:
             self._lend()
         storage.expose_for_ever()
         if info.opaque:
@@ -290,7 +289,7 @@ class array(ArrayBase, Operators):
         out = views.sliced(self, index)
         if not isinstance(out, np.ndarray):
             return out
-        if bystanders:
+        if events.everywhere:
             self._lend(views.kept(self, index))
         return self._element(out)
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from engine.compile.cpu import CPU, FEW, VAST
 from engine.runtime import data as d
+from engine.runtime import events
 from engine.runtime.device import HOST
 from engine.runtime.guards import in_one_place
-from engine.runtime.recording import active, bystanders, graph
 
 if TYPE_CHECKING:
     from engine.runtime.base import ArrayBase
@@ -26,8 +26,8 @@ def _is_bare(dest: ArrayBase) -> bool:
     storage = dest.storage
     return (
         storage.device is HOST and storage.writable and storage.guard is None
-        and not dest._info.opaque and not bystanders and graph.get() is None
-        and active.get() is None and (dest.is_contiguous or not in_one_place(dest))
+        and not dest._info.opaque and not events.everywhere and events.graph() is None
+        and events.tape() is None and (dest.is_contiguous or not in_one_place(dest))
     )  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def copied(dest: ArrayBase, src: ArrayBase, to: int, of: int, count: int) -> boo
 
 def take(dest: ArrayBase, src: np.ndarray[Any, Any]) -> bool:
     """Copies numbers that are as `dest` has them, or floats; False where nothing was done."""
-    if dest.storage.device is not HOST or dest._info.opaque or bystanders:
+    if dest.storage.device is not HOST or dest._info.opaque or events.everywhere:
         return False
     view = dest._parts
     if src.shape != view.shape:

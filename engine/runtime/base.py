@@ -16,13 +16,12 @@ from engine.lang.strided import ADDRESSES, byte_range, row_major
 from engine.lang.structs import ElementType
 from engine.logger import log_warning
 from engine.runtime import data as d
-from engine.runtime import views
+from engine.runtime import events, views
 from engine.runtime.annotation import ElementInfo, element_info
 from engine.runtime.blank import note_address
 from engine.runtime.device import HOST, Device
 from engine.runtime.guards import in_one_place
 from engine.runtime.launch_errors import fail
-from engine.runtime.recording import asked, bystanders
 from engine.runtime.storage import Storage, allocate
 
 if TYPE_CHECKING:
@@ -336,8 +335,8 @@ class ArrayBase:
         parent's.
         """
         if not self._flag:
-            if bystanders:
-                asked(self)  # type: ignore[arg-type]
+            if events.everywhere:
+                events.asked(self)  # type: ignore[arg-type]
             return None
         if self._grad is None:
             if self._shared is not None:

@@ -24,6 +24,7 @@ from engine.lang.types import (
 )
 from engine.lang.values import dtype_from_numpy, to_element_type, to_value_type
 from engine.logger import log_warning
+from engine.runtime import events
 from engine.runtime.annotation import ElementInfo, element_info
 from engine.runtime.array import array
 from engine.runtime.data import (
@@ -38,7 +39,6 @@ from engine.runtime.device import HOST, Device, DeviceLike, get_device
 from engine.runtime.foreign import shared
 from engine.runtime.indexed import indexedarray
 from engine.runtime.launch_errors import fail
-from engine.runtime.recording import bystanders, graph
 from engine.runtime.storage import allocate
 from engine.runtime.transfer import remake
 
@@ -309,9 +309,9 @@ def _make(
         out.requires_grad = True
     if retain_grad:
         out.retain_grad = True
-    if graph.get() is not None:
+    if events.graph() is not None:
         remake(out, np.zeros((), out._info.numpy) if zero else None)
-    for b in bystanders:
+    for b in events.everywhere:
         b.made(out)
     return out
 
@@ -349,7 +349,7 @@ def _like(
         out.requires_grad = True
     out.retain_grad = retain_grad
     remake(out, np.zeros((), out._info.numpy) if zero else None)
-    for b in bystanders:
+    for b in events.everywhere:
         b.made(out)
     return out
 

@@ -10,8 +10,8 @@ from engine.compile.cpu.launcher import maker
 if TYPE_CHECKING:
     from engine.diagnostics.site import Site
     from engine.runtime.array import array
+    from engine.runtime.events import Recorder
     from engine.runtime.plan_parts import Call
-    from engine.runtime.recording import Recorder
 
 Operation = Callable[[], object]
 Noted = tuple[Operation, "Recorder | None"]  # with the tape that is active

@@ -99,9 +99,9 @@ class Device:
     @property
     def is_capturing(self) -> bool:
         """Whether a graph is captured."""
-        from engine.runtime import recording
+        from engine.runtime import events
 
-        return recording.graph.get() is not None
+        return events.graph() is not None
 
     has_stream = True
 

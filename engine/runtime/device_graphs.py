@@ -15,12 +15,11 @@ from weakref import WeakSet
 
 from engine import config
 from engine.compile.backend import NotCaptured
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Noted
 from engine.runtime.device import others
-from engine.runtime.faults import watchers
 from engine.runtime.launch_errors import fail
-from engine.runtime.storage import Storage, watch, watching
+from engine.runtime.storage import Storage
 
 if TYPE_CHECKING:
     from engine.runtime.device import Device
@@ -52,9 +51,29 @@ bypassed: WeakSet[Any] = WeakSet()
 _goes_back: WeakSet[Any] = WeakSet()
 
 
+class _Capture(events.Observer):
+    """Runs operations for a device to capture them. written: memory that they write."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self.written: dict[int, Storage] = {}
+
+    def writing(self, memory: Storage, lo: int, hi: int) -> None:
+        if memory.device != self._device:
+            raise NotCaptured(f"it writes an array on {memory.device}")
+        self.written[id(memory)] = memory
+
+    def needs_host(self, what: str) -> None:
+        raise NotCaptured(what)
+
+
+def _is_capturing() -> bool:
+    return any(o.__class__ is _Capture for o in events.here.get())
+
+
 def check_recorded(tape: Any) -> None:
     """Raises LaunchError (E213) for a backward pass of such a tape."""
-    if tape in bypassed and not recording.capturing.get():
+    if tape in bypassed and not _is_capturing():
         raise fail("E213", "the device ran the tape's launches without Python",
                    help="capture tape.backward, too, or set engine.config.device_graphs to False"
                    )  # fmt: skip
@@ -202,19 +221,11 @@ class DeviceGraph:
     def _may(self) -> bool:
         """Whether nobody listens to what runs."""
         return config.device_graphs and not (
-            recording.observers or recording.bystanders or config.print_launches
-            or config.verify_fp or watching.get() is not None or recording.capturing.get()
-            or watchers
+            events.everywhere or config.print_launches or config.verify_fp
+            or events.are_writes_observed()
         )  # fmt: skip
 
     def _capture(self, operations: Sequence[Noted], by_python: Callable[[], None]) -> bool:
-        written: dict[int, Storage] = {}
-
-        def write(storage: Storage) -> None:
-            if storage.device != self.device:
-                raise NotCaptured(f"it writes an array on {storage.device}")
-            written[id(storage)] = storage
-
         begun: set[int] = set()
         for operation, recorder in operations:
             f = _function(operation)
@@ -231,13 +242,13 @@ class DeviceGraph:
                         record.held = ()
         streams = self.device.backend.streams
         assert streams is not None
-        token, watched = recording.capturing.set(True), watch(write)
+        capture = _Capture(self.device)
+        token = events.with_observer(capture)
         try:
             self._launch = streams.captured(by_python)
         except NotCaptured as e:
             self.why = str(e)
         finally:
-            watching.reset(watched)
-            recording.capturing.reset(token)
-        self._written = list(written.values())
+            events.restore(token)
+        self._written = list(capture.written.values())
         return not self.why

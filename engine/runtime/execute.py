@@ -33,11 +33,10 @@ from engine.compile.backend import (
 from engine.compile.pipeline import NONE, Names, Request, Variants
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
+from engine.runtime import events
 from engine.runtime.device import HOST
-from engine.runtime.faults import diagnostic, watchers
+from engine.runtime.faults import diagnostic
 from engine.runtime.launch_errors import KernelStopped, size_text
-from engine.runtime.storage import watchers as writes_watched
-from engine.runtime.storage import watching
 
 if TYPE_CHECKING:
     from engine.compile.threads import Placed
@@ -150,7 +149,7 @@ class Executable:
         self._serial = form == "accesses"
         self._what = (variants, form, wrt, journaled)
         # While somebody watches, it may well be that only the watched form runs.
-        self._entry = None if watchers else variants.entry(backend, form, wrt, journaled)
+        self._entry = None if events.sanitizers() else variants.entry(backend, form, wrt, journaled)
         # What decides where the last launch accessed arrays, if it is known to be inside.
         self._layout: Callable[[bytes], tuple[int, ...]] | None = None
         self._inside: tuple[tuple[int, ...], tuple[int, ...]] | None = None
@@ -187,7 +186,7 @@ class Executable:
                 done(None)
             return _NOTHING
         limit = config.journal_limit_bytes if journal_limit is None else journal_limit
-        if not inside and (watchers or self._what[0].debug):
+        if not inside and (events.sanitizers() or self._what[0].debug):
             seen = self._watched(dim, args, quiet)
             if seen is not None:
                 return self._run_watched(seen, dim, args, done, journal, limit, threads, quiet)
@@ -198,7 +197,8 @@ class Executable:
         if self._serial and threads is None:
             threads = (0, math.prod(dim))
         limits = _limits(config.stack_limit_bytes, limit)
-        if journal is None and threads is None and journal_limit is None and not watchers:
+        usual = journal is None and threads is None and journal_limit is None
+        if usual and not events.sanitizers():
             self._shorten(entry, dim, args, limits)
         came = self._backend.run(entry, dim, args, limits, threads, journal, self._spare)
         if came is NOTHING:
@@ -211,7 +211,7 @@ class Executable:
         """Runs a whole grid in a short way; None where there is none, and nothing has run."""
         brief = self.briefs.get(dim)
         if (
-            brief and not watchers and brief.stack == config.stack_limit_bytes
+            brief and not events.sanitizers() and brief.stack == config.stack_limit_bytes
             and brief.journal == config.journal_limit_bytes
         ):  # fmt: skip
             return brief.run(args, self._spare)
@@ -225,9 +225,9 @@ class Executable:
         """
         brief = self.briefs.get(dim)
         if (
-            brief and brief.go is not None and not watchers and not writes_watched
+            brief and brief.go is not None and not events.everywhere
             and brief.stack == config.stack_limit_bytes
-            and brief.journal == config.journal_limit_bytes and watching.get() is None
+            and brief.journal == config.journal_limit_bytes and not events.are_writes_observed()
             and config.native_after >= 0
         ):  # fmt: skip
             return brief.at_once(values, args, self._spare)
@@ -238,7 +238,7 @@ class Executable:
     ) -> tuple[Execution, bool] | None:
         """Runs an adjoint with a cotangent that lies elsewhere: see `Backend.run_seeded`."""
         entry = self._entry
-        if watchers or entry is None or self._what[0].debug:
+        if events.sanitizers() or entry is None or self._what[0].debug:
             return None
         limits = _limits(config.stack_limit_bytes, config.journal_limit_bytes)
         came = self._backend.run_seeded(entry, dim, args, limits, self._spare, seed)
@@ -318,7 +318,11 @@ class Executable:
         """What a launch is watched with; None where that is proven to be needless."""
         # Late: programs that nobody watches need none of it.
         variants, form, wrt, journaled = self._what
-        if not quiet and form in ("forward", "recorded") and any(w.races for w in watchers):
+        if (
+            not quiet
+            and form in ("forward", "recorded")
+            and any(o.races for o in events.everywhere)
+        ):
             from engine.runtime.races import races
             from engine.runtime.watch import tell as tell_faults
 
@@ -398,7 +402,7 @@ class Executable:
         faults = [] if quiet else seen.faults(dim)
         tell_faults(faults)
         ended = _ended(seen.entry, came, dim, done, quiet)
-        if faults and not watchers:
+        if faults and not events.sanitizers():
             raise LaunchError(*map(diagnostic, faults))
         return ended
 
@@ -409,7 +413,7 @@ def foreseen(request: Request, dim: tuple[int, ...], args: bytes) -> Request:
     args: those of the kernel itself.
     """
     backend, variants, form, wrt, journaled = request
-    if not watchers or 0 in dim:
+    if not events.sanitizers() or 0 in dim:
         return request
     from engine.compile.watching import watched
 

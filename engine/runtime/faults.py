@@ -82,20 +82,6 @@ class Fault:
 OnFault = Callable[[Fault], None]
 
 
-@dataclass(eq=False, slots=True)
-class Watcher:
-    """Somebody who is told what launches do wrong; None: nobody, but nothing is damaged.
-
-    races: whether to look for them, too.
-    """
-
-    tell: OnFault | None
-    races: bool
-
-
-# Of the whole process, as captures are.
-watchers: list[Watcher] = []
-
 _DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.runtime import events
 from engine.runtime.leaves import float_parts
 
 if TYPE_CHECKING:
@@ -15,14 +16,21 @@ if TYPE_CHECKING:
     from engine.runtime.plan import Plan
 
 
-def look_at_launch(plan: Plan, values: list[Any]) -> None:
-    """Prints where arrays that a launch wrote are not finite."""
-    written = [plan.params[i] for i in plan.writes]
-    look(f"kernel {plan.kernel.key!r}",
-         [(p.name, values[p.index]) for p in written if values[p.index] is not None])  # fmt: skip
+class FiniteChecks(events.Observer):
+    """Prints where arrays that a launch or an adjoint wrote are not finite."""
+
+    __slots__ = ()
+
+    def launched(self, plan: Plan, values: list[Any]) -> None:
+        written = [plan.params[i] for i in plan.writes]
+        some = [(p.name, a) for p in written if (a := values[p.index]) is not None]
+        _look(f"kernel {plan.kernel.key!r}", some)
+
+    def differentiated(self, plan: Plan, gradients: Sequence[tuple[str, array]]) -> None:
+        _look(f"the adjoint of kernel {plan.kernel.key!r}", gradients)
 
 
-def look(who: str, arrays: Iterable[tuple[str, array]]) -> None:
+def _look(who: str, arrays: Iterable[tuple[str, array]]) -> None:
     """Prints, for each array with values that are not finite, where the first one is."""
     for name, a in arrays:
         if not a._info.floating:

@@ -8,13 +8,13 @@ order, on the same arrays as they are then, as often as it is called. The host r
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import Token
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+from engine import hooks
 from engine.diagnostics.site import call_site
 from engine.lang.types import is_integer
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.blocks import Block, Leave
 from engine.runtime.device import Device, DeviceLike, get_device
@@ -35,7 +35,7 @@ class CaptureMode(IntEnum):
     RELAXED = 2
 
 
-class Graph:
+class Graph(events.Taker):
     """A captured sequence of operations, to be run by `capture_launch`."""
 
     def __init__(self, device: Device, outer: Graph | None = None) -> None:
@@ -57,18 +57,15 @@ class Graph:
         self._unseen: Callable[[], bool] | None = None
         self._outer: Graph | None = None if outer is None else outer._root
         self._on_device = DeviceGraph(device)
-        # While it captures.
-        self._token: Token[recording.Deferring | None] | None = None
+        self._captures = False
 
     @property
     def _root(self) -> Graph:
         return self if self._outer is None else self._outer
 
-    def add(
-        self, operation: Callable[[], object], records: recording.Recorder | None = None
-    ) -> None:
+    def add(self, operation: Callable[[], object], records: events.Recorder | None = None) -> None:
         """Notes an operation, and the tape that is active. records: one that it records on."""
-        tape, root = recording.active.get(), self._root
+        tape, root = events.tape(), self._root
         for t in (tape, records):
             if t is not None and id(t) not in root._rewinds and id(t) not in root._made:
                 root._rewinds[id(t)] = t.rewinding()
@@ -76,10 +73,12 @@ class Graph:
                     root._at_once.append(id(t))
         self._operations.append((operation, tape))
 
-    def made(self, tape: recording.Recorder, anew: Callable[[], None]) -> None:
-        """Notes a tape that is made while it captures."""
-        self._fresh.append(anew)
-        self._root._made[id(tape)] = anew
+    def tape_made(self, tape: Any) -> None:
+        """Notes a tape that is made while it captures, to be made anew by each run."""
+        if events.graph() is self:  # else a branch in it does
+            anew = tape._anew
+            self._fresh.append(anew)
+            self._root._made[id(tape)] = anew
 
     def __len__(self) -> int:
         return len(self._operations)
@@ -88,14 +87,12 @@ class Graph:
         return f"<graph of {len(self)} operations>"
 
     def _begin(self) -> None:
-        if not recording.captured:
-            recording.captured.append(True)
-        self._token = recording.graph.set(self)
+        self._captures = True
+        events.enter(self)
 
     def _end(self) -> None:
-        assert self._token is not None
-        token, self._token = self._token, None
-        recording.graph.reset(token)
+        self._captures = False
+        events.leave(self)
         from engine.runtime.sequences import gathered  # only what captures needs it
 
         self._steps = gathered(self._operations)
@@ -104,24 +101,27 @@ class Graph:
         """Runs the operations. Tapes that it has not made go on from where they are."""
         for anew in self._fresh:
             anew()
-        before = now = recording.active.get()
+        before = now = events.tape()
         waiting = self._root._waiting
-        token = None
+        outer = None
         if before is not None:
-            token = recording.passed_over.set((before, call_site(), "graph"))
+            outer = events.with_observer(events.PassedOver(before, call_site(), "graph"))
+        token = None
         try:
             for operation, tape in self._steps:
                 if tape is not now:
-                    recording.active.set(tape)
+                    if token is not None:
+                        events.restore(token)
+                    token = events.with_tape(tape)
                     now = tape
                 if waiting and tape is not None and (rewind := waiting.pop(id(tape), None)):
                     rewind()
                 operation()
         finally:
             if token is not None:
-                recording.passed_over.reset(token)
-            if now is not before:
-                recording.active.set(before)
+                events.restore(token)
+            if outer is not None:
+                events.restore(outer)
 
     @property
     def left_to_python(self) -> str:
@@ -145,10 +145,15 @@ class Graph:
         self._run()
         self._runs += 1
         if self._runs.bit_count() == 1:  # again and again, but seldom
-            for make in () if self._rewinds else recording.unseen:
-                self._unseen = make(self._operations, self._steps, self._fresh)
+            if self._fresh and not self._rewinds:
+                self._unseen = self._fused()
             if self._unseen is not None:
                 self._forget()
+
+    def _fused(self) -> Callable[[], bool] | None:
+        """What runs a sequence without records, where nobody else has its tapes."""
+        make = hooks.fuse
+        return None if make is None else make(self._operations, self._steps, self._fresh)
 
     def _forget(self) -> None:
         """Makes tapes forget what they have recorded."""
@@ -178,7 +183,7 @@ def capture_begin(
     """
     del external, apic, capture_mode
     place = get_device(device if stream is None else stream.device)
-    if recording.graph.get() is not None:
+    if events.graph() is not None:
         raise fail("E213", "a capture cannot begin inside another one", help="end that one first")
     if force_module_load:
         force_load(place)
@@ -188,7 +193,7 @@ def capture_begin(
 def capture_end(device: DeviceLike = None, stream: Any = None) -> Graph:
     """Ends a capture. Raises LaunchError (E213) where none has begun."""
     del device, stream
-    graph = recording.graph.get()
+    graph = events.graph()
     if not isinstance(graph, Graph):
         raise fail("E213", "there is no capture to end", help="call capture_begin first")
     graph._end()
@@ -203,10 +208,10 @@ def capture_launch(graph: Graph, stream: Any = None) -> None:
     of one that nobody else has there may be none. A tape that records while the graph is launched
     gets no record of it, as in Warp: capture its block, too (`adtool check` tells of it: G004).
     """
-    if not isinstance(graph, Graph) or graph._token is not None:
+    if not isinstance(graph, Graph) or graph._captures:
         what = "a graph that is still captured" if isinstance(graph, Graph) else repr(graph)
         raise fail("E213", f"capture_launch takes a captured graph, got {what}")
-    if recording.deferred(graph._replay):
+    if events.deferred(graph._replay):
         return
     if stream is None:
         graph._replay()
@@ -229,7 +234,7 @@ class ScopedCapture(Block):
         self._options = options
 
     def __enter__(self) -> ScopedCapture:
-        self._token = True if recording.graph.get() is None else None
+        self._token = True if events.graph() is None else None
         capture_begin(self.device, self.stream, **self._options)
         self.active = True
         return self
@@ -243,10 +248,9 @@ class ScopedCapture(Block):
     def _end(self) -> None:
         """Captures nothing any more; there is no graph."""
         self.active = False
-        captured = recording.graph.get()
-        if self._token and isinstance(captured, Graph):  # this one, or a branch in it
-            captured._token = captured._root._token = None
-            recording.graph.set(None)
+        while self._token and isinstance(captured := events.graph(), Graph):
+            captured._captures = False  # this one, or a branch in it
+            events.leave(captured)
         self._token = None
 
 
@@ -278,7 +282,7 @@ def capture_if(
     def run() -> None:
         (yes if _holds(condition) else no)()
 
-    if not recording.deferred(run):
+    if not events.deferred(run):
         run()
 
 
@@ -295,7 +299,7 @@ def capture_while(condition: array, while_body: Branch, stream: Any = None, **kw
         while _holds(condition):
             body()
 
-    if not recording.deferred(run):
+    if not events.deferred(run):
         run()
 
 
@@ -325,7 +329,7 @@ def _branch(branch: Branch | None, kwargs: dict[str, Any], what: str) -> Callabl
         return branch._replay
     if not callable(branch):
         raise fail("E213", f"{what} takes functions and graphs, got {branch!r}")
-    outer = recording.graph.get()
+    outer = events.graph()
     if not isinstance(outer, Graph):
         return lambda: branch(**kwargs)
     inner = Graph(outer.device, outer)

@@ -15,13 +15,13 @@ from engine.lang.stand_ins import StandIn
 from engine.lang.structs import IndexedArrayType
 from engine.lang.types import INT32
 from engine.lang.values import to_element_type, value_class
+from engine.runtime import events
 from engine.runtime.annotation import MAX_DIMS, describe, dimensions
 from engine.runtime.array import array
 from engine.runtime.data import element_value
 from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
 from engine.runtime.operators import Operators
-from engine.runtime.recording import active, graph
 from engine.runtime.transfer import check_writable, remake
 
 _numbers = count(1)  # one for each indexed array: what records of structs know it by
@@ -162,7 +162,7 @@ class indexedarray(Operators):
     def _noted(self, other: array) -> bool:
         """Whether a tape or a captured graph has to know of a copy."""
         flows = self.data.requires_grad or other.requires_grad
-        return graph.get() is not None or (flows and active.get() is not None)
+        return events.graph() is not None or (flows and events.tape() is not None)
 
     def to(self, device: DeviceLike) -> Any:
         """This array."""

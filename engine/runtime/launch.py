@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from engine import config
 from engine.compile.backend import IN_ORDER
 from engine.compile.cpu.launcher import maker
 from engine.diagnostics.site import Site, call_site
 from engine.lang.types import is_float
-from engine.logger import log_info
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch
 from engine.runtime.device import DEVICES, HOST, DeviceLike, get_device, others
 from engine.runtime.execute import Executable
+from engine.runtime.finite import FiniteChecks
 from engine.runtime.foreign import is_foreign
 from engine.runtime.guards import in_one_place
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch_errors import fail
+from engine.runtime.launch_log import LaunchLog
 from engine.runtime.links import Gathered
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan import Plan
@@ -35,6 +35,9 @@ from engine.runtime.structs import Struct
 from engine.runtime.transfer import check_writable, clone
 
 MAX_DIM = (1 << 31) - 1
+
+events.by_setting("print_launches", LaunchLog())
+events.by_setting("verify_fp", FiniteChecks())
 
 
 def launch(
@@ -118,7 +121,7 @@ def launch(
                 dim = (dim,)
             elif not _is_grid(dim):
                 dim = grid(dim, kernel)
-            tape = recording.active.get() if record_tape else None
+            tape = events.tape() if record_tape else None
             if tape is None:
                 plan.run(dim, values, blob)
             else:
@@ -182,7 +185,7 @@ def _launch(
     if plan is None:
         kernel = kernel.for_arguments(given)
         on_tape = record_tape and not (adjoint or record_cmd)
-        on_tape = on_tape and recording.active.get() is not None
+        on_tape = on_tape and events.tape() is not None
         plan = kernel.planned(given if on_tape else None)
     if plan.backend is not place.backend:
         plan = plan.on(place.backend)
@@ -198,7 +201,7 @@ def _launch(
             from engine.runtime import relinks
 
             relinks.check(gathered, plan)
-            if recording.graph.get() is not None:
+            if events.graph() is not None:
                 raise fail("E213", f"kernel {kernel.key!r} makes structs refer to other arrays, "
                            "which a captured graph cannot do", help="launch it before or after "
                            "the capture")  # fmt: skip
@@ -223,17 +226,17 @@ def _launch(
 
         return recorded_launch(kernel, shape, given, place, adjoints if adjoint else None)
     call, site = Call(plan, shape, values, blob, len(inputs)), None
-    if recording.graph.get() is not None:
-        site, tape = call_site(3), recording.active.get() if record_tape else None
+    if events.graph() is not None:
+        site, tape = call_site(3), events.tape() if record_tape else None
         kept = _kept(given) if plan.tables else []
         run = partial(_replay, call, kept, site, record_tape, gathered)
         simple = gathered is None and not plan.tables
-        simple = simple and (record_tape or recording.active.get() is None)
-        recording.deferred(DeferredLaunch(call, run, simple, site))
+        simple = simple and (record_tape or events.tape() is None)
+        events.deferred(DeferredLaunch(call, run, simple, site))
         if tape is not None:
             tape.sketch_launch(call, site)
         return None
-    if record_tape and (recording.bystanders or recording.active.get() is not None):
+    if record_tape and (events.everywhere or events.tape() is not None):
         site = call_site(3)
     _perform(kernel, call, site, record_tape, gathered)
     return None
@@ -248,11 +251,11 @@ def _bind_off_tape(
     plan: Plan, given: list[Any], dim: tuple[int, ...], device: Any = None
 ) -> tuple[list[Any], bytes]:
     """Binds arguments; a tape that is active does not record what is copied for them."""
-    token = recording.active.set(None)
+    token = events.with_tape(None)
     try:
         return plan.bind(given, dim, device)
     finally:
-        recording.active.reset(token)
+        events.restore(token)
 
 
 def _replay(
@@ -272,21 +275,19 @@ def _perform(
 ) -> None:
     """Runs a launch with checked arguments, and tells all who listen."""
     plan, shape, values, blob = call.plan, call.dim, call.values, call.blob
-    if config.print_launches:
-        log_info(f"kernel: {kernel.key} dim: {shape} arguments: {values}")
-    if recording.observers:
-        for observe in recording.observers:
-            observe(kernel, shape)
-    if recording.bystanders:
+    observers = events.observers()
+    for o in observers:
+        o.launching(kernel, shape, values)
+    if events.everywhere:
         reads, writes = (
             [a for i in some if (a := values[i]) is not None] for some in (plan.inputs, plan.writes)
         )
-        recording.reading(reads, written=writes)
-    tape = recording.active.get() if record_tape else None
+        events.reading(reads, written=writes)
+    tape = events.tape() if record_tape else None
     if tape is None:
         if record_tape:
-            for b in recording.bystanders:
-                b.launched(call, site)
+            for o in observers:
+                o.unrecorded(call, site)
         plan.run(shape, values, blob)
     else:
         tape.run_launch(plan, shape, values, blob, call.inputs, site)
@@ -295,10 +296,8 @@ def _perform(
 
         gathered.give_back()
         relinks.relink(gathered, plan)
-    if config.verify_fp:
-        from engine.runtime import finite
-
-        finite.look_at_launch(plan, values)
+    for o in observers:
+        o.launched(plan, values)
 
 
 def grid(dim: Any, kernel: Kernel) -> tuple[int, ...]:
@@ -392,9 +391,9 @@ def run_adjoint(
     adjoint = plan.adjoint(wrt, journaled)
     run = partial(_perform_adjoint, plan, shape, blob, adjoint, given, names, taken)
     if kept is None:
-        if not recording.deferred(run):
+        if not events.deferred(run):
             run()
-    elif not recording.deferred(partial(_replay_adjoint, plan, shape, kept, asked)):
+    elif not events.deferred(partial(_replay_adjoint, plan, shape, kept, asked)):
         from engine.runtime.geometry.pools import deal
 
         run()
@@ -420,7 +419,7 @@ def _perform_adjoint(
     names: list[str], taken: list[bool],
 ) -> None:  # fmt: skip
     given = list(gradients)
-    recording.reading([a for k, a in zip(names, given, strict=True) if k in plan.variants.written])
+    events.reading([a for k, a in zip(names, given, strict=True) if k in plan.variants.written])
     for k, a in enumerate(given):
         if taken[k]:
             given[k] = clone(a, requires_grad=False)  # the adjoint takes what is there
@@ -430,7 +429,5 @@ def _perform_adjoint(
     # What the launch was is for the caller to know.
     journal = None if plan.backend.on_host or not plan.variants.in_order() else IN_ORDER
     adjoint.run(shape, blob + b"".join(a._packed for a in given), journal=journal)
-    if config.verify_fp:
-        from engine.runtime import finite
-
-        finite.look(f"the adjoint of kernel {plan.kernel.key!r}", zip(names, given, strict=True))
+    for o in events.observers():
+        o.differentiated(plan, list(zip(names, given, strict=True)))

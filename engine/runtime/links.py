@@ -26,12 +26,12 @@ from engine.lang.structs import (
 )
 from engine.lang.types import UINT8, ArrayType, ScalarType
 from engine.lang.vectors import vector_class
+from engine.runtime import events
 from engine.runtime.annotation import element_info
 from engine.runtime.base import ArrayBase, may_meet
 from engine.runtime.blocks import Block, Leave
 from engine.runtime.launch_errors import fail
 from engine.runtime.leaves import leaf_array
-from engine.runtime.recording import active, graph
 from engine.runtime.transfer import check_writable, copy, move
 
 if TYPE_CHECKING:
@@ -184,13 +184,13 @@ class Gathered(Block):
 
     def move(self, dest: array, src: array) -> None:
         """Copies elements; at once too where a graph is captured, for what is to be read there."""
-        token = None if self.taped else active.set(None)
+        token = None if self.taped else events.with_tape(None)
         try:
             copy(dest, src)
         finally:
             if token is not None:
-                active.reset(token)
-        if graph.get() is not None:
+                events.restore(token)
+        if events.graph() is not None:
             _move(dest, src)
 
     def check(self, plan: Plan, values: Sequence[Any]) -> None:

@@ -12,7 +12,7 @@ from engine.compile.pipeline import Variants
 from engine.lang.structs import PLACES, Argument, leaves
 from engine.lang.types import is_float
 from engine.locks import Lock
-from engine.runtime import quick, recording
+from engine.runtime import events, quick
 from engine.runtime.ahead import with_adjoint
 from engine.runtime.annotation import describe
 from engine.runtime.arguments import Arguments
@@ -20,15 +20,12 @@ from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.device import HOST, Device, others
 from engine.runtime.execute import Executable
-from engine.runtime.faults import watchers
 from engine.runtime.guards import objection
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered, gathering
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan_parts import Forms, Param, Selection
 from engine.runtime.quick import NOBODY
-from engine.runtime.storage import watchers as announcing
-from engine.runtime.storage import watching
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
@@ -123,11 +120,12 @@ class Plan:
 
     def adjoint(self, wrt: frozenset[str], journaled: frozenset[str]) -> Executable:
         """The compiled adjoint for gradients of these arrays."""
-        found = None if watchers else self._adjoints.get((wrt, journaled))
+        watched = bool(events.sanitizers())
+        found = None if watched else self._adjoints.get((wrt, journaled))
         if found is None:
             marks = Marks(tuple(p.index for p in self.floats if p.name in wrt), True)
             found = Executable(self.backend, self.variants, "adjoint", wrt, journaled, marks)
-            if not watchers:  # what is watched notes what it saw
+            if not watched:  # what is watched notes what it saw
                 self._adjoints[wrt, journaled] = found
         return found
 
@@ -137,8 +135,7 @@ class Plan:
         None where there is none yet, or launches have to be looked at.
         """
         if (
-            recording.observers or recording.bystanders
-            or (recording.captured and recording.graph.get() is not None)
+            events.everywhere or events.graph() is not None
             or config.print_launches or config.verify_fp
         ):  # fmt: skip
             return None
@@ -158,8 +155,7 @@ class Plan:
         Every launch asks: what was never used in the process is known without a look.
         """
         return not (
-            recording.observers or recording.bystanders or others
-            or (recording.captured and recording.graph.get() is not None)
+            events.everywhere or others or events.graph() is not None
             or config.print_launches or config.verify_fp or config.device is not _HOST
             or self.backend is not CPU
         )  # fmt: skip
@@ -189,7 +185,7 @@ class Plan:
             assert blob is not None
             forward.tell(forward.left(dim, of, blob, state), dim)
         else:
-            tape = recording.active.get()
+            tape = events.tape()
             assert tape is not None
             tape.finish_launch(of, state)
 
@@ -367,7 +363,7 @@ class Plan:
                 if not (a.is_contiguous and storage.writable and storage.guard is None):
                     self._check_writable(values)
                     break
-        loud = announcing or watching.get() is not None
+        loud = events.are_writes_observed()
         for i in self.writes:
             a = values[i]
             if a is not None:
@@ -388,7 +384,7 @@ class Plan:
         self.check_written(values)
         came, brief = None, forward.briefs.get(dim)
         if (
-            brief and not watchers and brief.stack == config.stack_limit_bytes
+            brief and not events.sanitizers() and brief.stack == config.stack_limit_bytes
             and brief.journal == config.journal_limit_bytes
         ):  # fmt: skip
             came = brief.run(blob, None)

@@ -13,7 +13,7 @@ from engine.compile.cpu import CPU
 from engine.compile.cpu.launcher import Functions, Words, maker, row_words
 from engine.diagnostics.site import Site, call_site
 from engine.lang.types import ArrayType
-from engine.runtime import faults, recording, storage
+from engine.runtime import events, storage
 from engine.runtime.array import array
 from engine.runtime.chunks import Chunk
 from engine.runtime.device import HOST, others
@@ -43,21 +43,14 @@ def _late() -> dict[str, Any]:
         "array": array, "plain_kind": ArrayType, "brief": Brief, "hold": storage.Hold,
         "chunk": Chunk, "storage": storage.Storage, "executable": Executable,
         "selection": Selection, "call": Site, "nowhere": NOBODY, "settings": vars(config),
-        "cuts": vars(schedule), "host": HOST.alias, "active": recording.active,
-        "watching": storage.watching, "graph": recording.graph, "site": call_site,
+        "cuts": vars(schedule), "host": HOST.alias, "here": events.here,
+        "site": call_site,
         "total": Chunk.total, "allocate": CPU.allocate, "home": HOST, "launcher": launch,
         "kernel": Kernel, "planned": Plan, "command": Launch, "commander": BY_PYTHON,
-        "captured": recording.captured,
-        "observed": storage.observed,
     }  # fmt: skip
 
 
-maker.begin(
-    (
-        recording.observers, recording.bystanders, others, faults.watchers, storage.watchers,
-    ),
-    _late,
-)  # fmt: skip
+maker.begin((events.everywhere, others), _late)
 
 
 def functions() -> Functions | None:

@@ -13,7 +13,7 @@ from engine.diagnostics.site import call_site
 from engine.lang.structs import ARRAYS, StructType, TupleType, UserType
 from engine.lang.types import ScalarType, shape_of
 from engine.lang.vectors import vector_class
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.descriptors import value_of
 from engine.runtime.device import DeviceLike, get_device, others
@@ -188,15 +188,14 @@ class Launch:
                 adjoint=True, adj_inputs=list(self.adjoints),
             )  # fmt: skip
             return
-        tape, missed = recording.active.get(), recording.passed_over.get()
+        tape = events.tape()
+        token = events.with_tape(None)
         if tape is not None:
-            missed = (tape, call_site(), "command")
-        tokens = recording.active.set(None), recording.passed_over.set(missed)
+            events.enter(events.PassedOver(tape, call_site(), "command"))
         try:
             launch(self.kernel, self.dim, list(self.params), device=self.device)
         finally:
-            recording.active.reset(tokens[0])
-            recording.passed_over.reset(tokens[1])
+            events.restore(token)
 
     def _unheard(self, plan: Plan) -> Plan | None:
         """The plan for the device, where nobody listens to launches there."""

@@ -13,15 +13,14 @@ from engine import config
 from engine.compile.backend import Batch, Limits, Outcome, Step
 from engine.compile.cpu import CPU
 from engine.compile.cpu.launcher import write_words
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Noted, Operation
 from engine.runtime.device import HOST
 from engine.runtime.execute import Executable
-from engine.runtime.faults import watchers
 from engine.runtime.guards import objection
 from engine.runtime.plan_parts import Call
-from engine.runtime.storage import Storage, announced
+from engine.runtime.storage import Storage
 
 Simple = DeferredLaunch | DeferredWrite
 
@@ -86,8 +85,8 @@ def is_quiet() -> bool:
     if functions is not None and functions.quiet():
         return True
     return config.native_after >= 0 and not (
-        recording.observers or recording.bystanders or watchers or config.print_launches
-        or config.verify_fp or announced()
+        events.everywhere or config.print_launches or config.verify_fp
+        or events.are_writes_observed()
     )  # fmt: skip
 
 
@@ -202,7 +201,7 @@ class Several:
         now = limits()
         if as_one((), now) is None or not is_quiet():
             return None
-        tape = recording.active.get() if self._taped else None
+        tape = events.tape() if self._taped else None
         self._parts = (
             _parts(self._operations, now) if tape is None
             else tape.prepared(self._operations, now)  # type: ignore[arg-type]
@@ -256,7 +255,7 @@ def gathered(operations: Sequence[Noted]) -> list[Noted]:
     return out
 
 
-def _kind(noted: Noted) -> recording.Recorder | Literal[False] | None:
+def _kind(noted: Noted) -> events.Recorder | Literal[False] | None:
     """The tape of what can be one of several; False where it cannot."""
     operation, tape = noted
     if operation.__class__ is DeferredWrite and tape is None:

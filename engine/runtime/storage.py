@@ -4,15 +4,13 @@ Tape records remember the inputs of launches without copying them: a record take
 `Hold` on the bytes that it read, and the first write that would change them copies
 them into the hold first. Writes that the engine makes all announce themselves with
 `before_write`. Memory that user code can change unseen (a NumPy view of it is alive, or it came
-from outside) is taken to stay as it is; while somebody watches (`watchers`), or where
+from outside) is taken to stay as it is; while an observer `keeps` it, or where
 `config.snapshot_exposed_bytes` says so, it is copied when the hold is taken.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from contextvars import ContextVar, Token
 from functools import partial
 from typing import Any
 
@@ -22,6 +20,7 @@ from engine import config
 from engine.compile.cpu import CPU
 from engine.lang import strided
 from engine.lang.strided import byte_range
+from engine.runtime import events
 from engine.runtime.chunks import LEAST as FEW
 from engine.runtime.chunks import SIZE, Chunk, Copier, FarChunk, Lost
 from engine.runtime.device import HOST, Device, get_cuda_devices
@@ -31,31 +30,11 @@ from engine.runtime.neighbours import Neighbours
 
 NumpyArray = np.ndarray[Any, Any]
 
-# Told of each storage just before it is written: by checks, which put everything back.
-watching: ContextVar[Callable[[Storage], None] | None] = ContextVar("engine_watch", default=None)
-observed: list[object] = []  # empty until there was one: see `watch`
-
-
-def watch(told: Callable[[Storage], None]) -> Token[Callable[[Storage], None] | None]:
-    """Has somebody told, until `watching` is reset by what this gives."""
-    if not observed:
-        observed.append(True)
-    return watching.set(told)
-
-
-# Told of each write before it happens: of the whole process, as memory is. While there is one,
-# memory that may change unseen is copied when it is held.
-watchers: list[Callable[[Storage, int, int], None]] = []
-# Bytes of one array that are copied then.
+# Bytes of one array that are copied where an observer keeps what may change unseen.
 _WATCHED_BYTES = 64 << 20
 
 # Memory from outside, and of the engine's own whose address somebody has: see `runtime.adopted`.
 neighbours = Neighbours()
-
-
-def announced() -> bool:
-    """Whether anybody is told of each write."""
-    return bool(watchers) or watching.get() is not None
 
 
 class Storage:
@@ -172,11 +151,8 @@ class Storage:
     def before_write(self, lo: int, hi: int) -> None:
         """To be called before bytes `lo` to `hi` (addresses) change."""
         self.version += 1
-        watch = watching.get()
-        if watch is not None:
-            watch(self)
-        for tell in watchers:
-            tell(self, lo, hi)
+        if events.everywhere or events.here.get():
+            events.writing(self, lo, hi)
         if self._hold is not None:
             hold = self._hold()
             if hold is None:
@@ -382,7 +358,7 @@ class Glance(Hold):
 def _exposed_bytes() -> int:
     """How much of one array is copied where other code may change it unseen."""
     asked = config.snapshot_exposed_bytes
-    return max(asked, _WATCHED_BYTES) if watchers else asked
+    return max(asked, _WATCHED_BYTES) if any(o.keeps for o in events.everywhere) else asked
 
 
 def allocate(nbytes: int, zero: bool, device: Device, pinned: bool = False) -> Storage:

@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Any
 
 from engine.compile.backend import shape
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.device import Device, DeviceLike, get_device, set_current
 from engine.runtime.launch_errors import fail
 
@@ -55,14 +55,14 @@ class Stream:
     @property
     def is_capturing(self) -> bool:
         """Whether a graph is captured."""
-        return recording.graph.get() is not None
+        return events.graph() is not None
 
     def record_event(self, event: Event | None = None, external: bool = False) -> Event:
         """Marks this point of time by an event, a new one for None."""
         del external
         found = Event(self.device, enable_timing=True) if event is None else _event(event)
         now = partial(found._now, self)
-        if not recording.deferred(now):
+        if not events.deferred(now):
             now()
         return found
 
@@ -70,7 +70,7 @@ class Stream:
         """Waits for what came before an event."""
         native = _event(event).native
         if native is not None and self.native is not None and event._at is not None:
-            if not recording.deferred(partial(self.native.wait_event, native)):
+            if not events.deferred(partial(self.native.wait_event, native)):
                 self.native.wait_event(native)
 
     def wait_stream(
@@ -118,7 +118,7 @@ class Event:
 
     def _now(self, stream: Stream) -> None:
         self._at = perf_counter()
-        recording.by_host("an event is recorded")
+        events.needs_host("an event is recorded")
         if self.native is not None:
             if stream.device != self.device:
                 raise fail("E213", f"an event of {self.device} on a stream of {stream.device}")

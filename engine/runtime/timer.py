@@ -6,7 +6,7 @@ import builtins
 from time import perf_counter
 from typing import Any
 
-from engine.runtime import recording
+from engine.runtime import events
 
 
 class ScopedTimer:
@@ -43,13 +43,13 @@ class ScopedTimer:
         self.dict = dict
         self.elapsed = 0.0
         self._skip_tape = skip_tape
-        self._tape: recording.Recorder | None = None
+        self._tape: events.Recorder | None = None
         self._profile: Any = None
 
     def __enter__(self) -> ScopedTimer:
         if not self.active:
             return self
-        self._tape = None if self._skip_tape else recording.active.get()
+        self._tape = None if self._skip_tape else events.tape()
         if self._tape is not None:
             self._tape.record_scope_begin(self.name)
         if self.detailed:

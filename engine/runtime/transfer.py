@@ -13,7 +13,7 @@ from engine.compile.cpu import VAST as VAST
 from engine.lang.structs import StructType
 from engine.logger import log_warning
 from engine.runtime import data as d
-from engine.runtime import views
+from engine.runtime import events, views
 from engine.runtime.annotation import describe
 from engine.runtime.bare_copies import copied, take, take_list
 from engine.runtime.base import ArrayBase
@@ -23,7 +23,6 @@ from engine.runtime.device import HOST, DeviceLike, get_device
 from engine.runtime.foreign import follows, plain, shared
 from engine.runtime.guards import in_one_place, objection
 from engine.runtime.launch_errors import fail
-from engine.runtime.recording import active, bystanders, deferred, graph, reading
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
@@ -59,7 +58,7 @@ def _later(
         check_writable(dest)
         write()
 
-    return deferred(DeferredWrite(dest, src, element, checked))
+    return events.deferred(DeferredWrite(dest, src, element, checked))
 
 
 def fill(dest: array, value: Any, what: str) -> None:
@@ -67,13 +66,13 @@ def fill(dest: array, value: Any, what: str) -> None:
     zero = type(value) is int and value == 0  # as gradients are, again and again
     element = _zero(dest) if zero else d.element_value(value, dest._ir.element)
     check_writable(dest)
-    if graph.get() is None:  # first, since gradients are filled again and again
+    if events.graph() is None:  # first, since gradients are filled again and again
         _fill(dest, element, what)
         return
     kept = element if zero else np.array(element)  # a vector may change before the graph runs
     if (
         _later(dest, lambda: _fill(dest, kept, what), None, kept)
-        and (tape := active.get()) is not None
+        and (tape := events.tape()) is not None
     ):
         tape.sketch_write(dest, None, what)
 
@@ -85,8 +84,8 @@ def zero(dest: array) -> None:
         return
     storage = dest.storage
     if (
-        dest.is_contiguous and storage.writable and storage.guard is None and not bystanders
-        and storage.device is HOST and graph.get() is None and active.get() is None
+        dest.is_contiguous and storage.writable and storage.guard is None and not events.everywhere
+        and storage.device is HOST and events.graph() is None and events.tape() is None
         and not dest._info.linked
     ):  # fmt: skip
         storage.before_write(dest.lo, dest.hi)
@@ -124,10 +123,10 @@ def _zero(dest: array) -> Any:
 
 
 def _fill(dest: array, element: Any, what: str) -> None:
-    tape = active.get()
+    tape = events.tape()
     written = None if tape is None else tape.record_overwrite(dest, what)
     if tape is None or not dest.requires_grad:
-        for b in bystanders:
+        for b in events.everywhere:
             b.filled(dest)
     dest.storage.before_write(dest.lo, dest.hi)
     dest._put(element)
@@ -163,7 +162,7 @@ def store(dest: array, value: Any) -> None:
 
 def _wait(dest: array, src: array) -> None:
     """Waits for a copy of what has come as numbers, which may be changed now, unlike arrays."""
-    if dest.storage.device is not HOST and src.pinned and graph.get() is None:
+    if dest.storage.device is not HOST and src.pinned and events.graph() is None:
         dest.device.backend.synchronize()
 
 
@@ -181,7 +180,7 @@ def _spread(src: array, dest: array) -> array:
     except ValueError:
         problem = f"the values have shape {src.shape}, but the elements have shape {dest.shape}"
     else:
-        if active.get() is not None and src.requires_grad:
+        if events.tape() is not None and src.requires_grad:
             problem = f"no gradient can flow from shape {src.shape} to shape {dest.shape}"
             help_text = "on a tape, assign an array with a gradient to one row at a time"
     if problem:
@@ -287,7 +286,7 @@ def copy(
     check_writable(dest)
     if not _later(dest, lambda: _copy(dest, src), src):
         _copy(dest, src)
-    elif (tape := active.get()) is not None:
+    elif (tape := events.tape()) is not None:
         tape.sketch_write(dest, src, "copy")
 
 
@@ -310,11 +309,11 @@ def _too_far(what: str, a: array, offset: int, count: int) -> Exception:
 
 
 def _copy(dest: array, src: array) -> None:
-    reading((src,))
-    tape = active.get()
+    events.reading((src,))
+    tape = events.tape()
     written = None if tape is None else tape.record_copy(dest, src)
-    if bystanders and (tape is None or not (dest.requires_grad or src.requires_grad)):
-        for b in bystanders:
+    if events.everywhere and (tape is None or not (dest.requires_grad or src.requires_grad)):
+        for b in events.everywhere:
             b.copied(dest, src, False, False)
     dest.storage.before_write(dest.lo, dest.hi)
     move(dest, src)
@@ -344,7 +343,7 @@ def _fitting(dest: array, src: array) -> array:
     if not structs and to.size == of.size:
         assert not isinstance(to.kind, StructType)
         out = views.retyped(src, to.kind)
-        if src.requires_grad and not out.requires_grad and active.get() is not None:
+        if src.requires_grad and not out.requires_grad and events.tape() is not None:
             log_warning(
                 f"no gradient flows through a copy that takes {describe(of.kind)} as "
                 f"{describe(to.kind)}, byte by byte"
@@ -441,9 +440,9 @@ def remake(out: array, values: Any = None) -> None:
 
     values: what it is filled with then, None for nothing. Its gradient becomes zero.
     """
-    if graph.get() is not None:
+    if events.graph() is not None:
         kept = None if values is None else np.array(values)
-        deferred(lambda: _remake(out, kept))
+        events.deferred(lambda: _remake(out, kept))
 
 
 def _remake(out: array, values: Any) -> None:
@@ -473,7 +472,7 @@ def stop_gradient(src: array) -> array:
 def _cut_off(dest: array, src: array, meant: bool) -> None:
     if _later(dest, lambda: _cut_off(dest, src, meant), src):
         return
-    reading((src,))
-    for b in bystanders:
+    events.reading((src,))
+    for b in events.everywhere:
         b.copied(dest, src, meant, True)
     move(dest, src)

@@ -24,8 +24,8 @@ from engine.diagnostics import Span
 from engine.diagnostics.site import call_span
 from engine.ir.nodes import Store
 from engine.ir.sites import Place
-from engine.locks import Lock
-from engine.runtime.faults import Fault, OnFault, Watcher, watchers
+from engine.runtime import events
+from engine.runtime.faults import Fault, OnFault
 
 # Words of `fault_t`, in watch.h.
 COUNT, THREAD, AT, SHAPE, OTHER, PLACE, SAME, MIXED = 0, 1, 2, 6, 10, 11, 12, 13
@@ -36,7 +36,22 @@ _TABLE = re.compile(r"\.\d+_indices$")
 _FORMS = {"recorded": "forward", "accesses": "forward", "checkpointed": "adjoint"}
 
 
-_lock = Lock()
+class Sanitizer(events.Observer):
+    """Has launches watched, and tells what they do wrong; None: nobody is told, nothing is damaged.
+
+    races: whether to look for them, too.
+    """
+
+    __slots__ = ("_tell", "races")
+    bounds = True
+
+    def __init__(self, tell: OnFault | None, races: bool) -> None:
+        self._tell = tell
+        self.races = races
+
+    def faulty(self, fault: Fault) -> None:
+        if self._tell is not None:
+            self._tell(fault)
 
 
 @contextmanager
@@ -52,22 +67,15 @@ def watching(on_fault: OnFault | None = None, races: bool = False) -> Iterator[N
     keep apart run twice, first one thread after the other, on memory that is put back: see
     `engine.runtime.races`.
     """
-    watcher = Watcher(on_fault, races)
-    with _lock:
-        watchers.append(watcher)
-    try:
+    with events.observing(Sanitizer(on_fault, races)):
         yield
-    finally:
-        with _lock:
-            watchers[:] = [w for w in watchers if w is not watcher]
 
 
 def tell(faults: list[Fault]) -> None:
     """Tells everybody who watches."""
-    for w in tuple(watchers):
-        if w.tell is not None:
-            for f in faults:
-                w.tell(f)
+    for o in tuple(events.everywhere):
+        for f in faults:
+            o.faulty(f)
 
 
 def clash(variants: Variants, s: Store, dim: tuple[int, ...], site: Span | None) -> Fault:

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.classes import Protocol
+from engine.classes import dataclass
 from engine.compile.pipeline import Request, prefetch
 from engine.diagnostics import Diagnostic, TapeError
-from engine.diagnostics.site import call_span
+from engine.diagnostics.site import Site, call_span
 from engine.lang.numbers import number_kind
 from engine.lang.types import ScalarType
-from engine.runtime import quick
+from engine.runtime import events, quick
 from engine.runtime.array import array
 from engine.runtime.foreign import plain, shared
 from engine.runtime.guards import Guard
 from engine.runtime.leaves import without_integers
-from engine.runtime.recording import bystanders, reading
 from engine.runtime.transfer import VAST, check_writable
 from engine.tape.gradients import one_of
 from engine.tape.records import FuncRecord, LaunchRecord, Record
 from engine.tape.restoration import Restoration
 from engine.tape.rows import run_ready
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A backward pass that is about to run, on the user's own arrays.
+
+    seeds: arrays with their cotangents, NumPy arrays or a number for all elements. restored: what
+    it restores, by position among the records. mixed: what the tape warns of, if it does.
+    """
+
+    records: Sequence[Record]
+    seeds: Sequence[tuple[array, np.ndarray[Any, Any] | float]]
+    restored: Mapping[int, Sequence[Restoration]]
+    mixed: str | None
+    site: Site | None
 
 
 def seed_error(message: str, *notes: str, help: str = "") -> TapeError:
@@ -65,8 +79,8 @@ def check_seeds(grads: Mapping[array, Any], seen: bool = True) -> list[tuple[arr
         if g is None:
             continue
         if g.__class__ is array and g._ir is a._ir and g.shape == a.shape and _plain(a):
-            if bystanders:
-                reading((g,))
+            if events.everywhere:
+                events.reading((g,))
             backend = g.device.backend
             few = backend.on_host and g.hi - g.lo < VAST
             if few and len(grads) == 1 and not seen and g.device is a.device:
@@ -155,7 +169,7 @@ def grad_help(a: array) -> str:
 def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, Any]:
     """A cotangent or tangent (`what`) of an array as a NumPy copy. Raises TapeError (`code`)."""
     if isinstance(g, array):
-        reading((g,))
+        events.reading((g,))
         fits = g.shape == a.shape and g._ir.element == a._ir.element
         found = g._host()
     else:
@@ -190,30 +204,20 @@ def _check_gradients(records: Sequence[Record]) -> None:
             check_writable(grad)
 
 
-class Watcher(Protocol):
-    """Looks at what happens around each record of a backward pass."""
-
-    def before(self, number: int, record: Record) -> None:
-        """Record `number` is about to run backwards."""
-
-    def after(self) -> None:
-        """It has run."""
-
-
 def run_backward(
     records: Sequence[Record], restored: Mapping[int, Sequence[Restoration]],
-    before: Sequence[Callable[[int], None]] = (), watch: Watcher | None = None,
+    tape: object = None, followers: Sequence[events.Observer] = (),
 ) -> None:  # fmt: skip
     """Runs every record backwards, on restored contents where its number has some.
 
-    before: called with the number of each record before that runs.
+    followers: of the tape, are told of each record before it runs and after it.
 
     An array made with retain_grad keeps the gradient of its last value: it is set
     aside before the record that wrote that value consumes it, and put back at the end.
     """
     _check_gradients(records)
     waiting = _retained(records) if array.retains else []
-    alone = not (restored or waiting or before or watch)
+    alone = not (restored or waiting or followers)
     if alone and isinstance(records, list) and run_ready(records, records.copy):
         return
     records = [*records]  # other threads may forget them
@@ -235,13 +239,11 @@ def run_backward(
             record = records[number]
             if waiting:
                 waiting = _set_aside(record, waiting, kept)
-            for tell in before:
-                tell(number)
-            if watch is not None:
-                watch.before(number, record)
+            for o in followers:
+                o.record_reversing(tape, number, record)
             record.backward(restored.get(number, ()))
-            if watch is not None:
-                watch.after()
+            for o in followers:
+                o.record_reversed(tape)
     finally:
         for grad, value in kept:
             grad.storage.before_write(grad.lo, grad.hi)

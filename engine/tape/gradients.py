@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.runtime import quick, transfer
+from engine.runtime import events, quick, transfer
 from engine.runtime.array import array
 from engine.runtime.device import HOST
-from engine.runtime.recording import asked, bystanders
 from engine.runtime.structs import Struct
 from engine.tape.records import LaunchRecord, Record
 
@@ -25,8 +24,8 @@ class Gradients(dict[Any, Any]):
     def __missing__(self, key: Any) -> Any:
         arrays = list(_arrays_in(key))
         if not any(a in self or a in self._former for a in arrays):
-            if bystanders and isinstance(key, array):
-                asked(key)
+            if events.everywhere and isinstance(key, array):
+                events.asked(key)
             raise KeyError(key)
         return gradient_of(key)
 
@@ -37,8 +36,8 @@ class Gradients(dict[Any, Any]):
     def get(self, key: Any, default: Any = None) -> Any:
         if key in self:
             return self[key]
-        if bystanders and isinstance(key, array) and not key.requires_grad:
-            asked(key)
+        if events.everywhere and isinstance(key, array) and not key.requires_grad:
+            events.asked(key)
         return default
 
 

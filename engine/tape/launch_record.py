@@ -14,14 +14,13 @@ from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, KernelError, Span, TapeError
 from engine.diagnostics.site import Site
 from engine.logger import log_warning
-from engine.runtime import faults, quick
+from engine.runtime import events, faults, quick
 from engine.runtime.array import array
 from engine.runtime.execute import Executable, foreseen
-from engine.runtime.finite import look
 from engine.runtime.kernel import Kernel
 from engine.runtime.plan import Plan
 from engine.runtime.plan_parts import Selection
-from engine.runtime.storage import Glance, Hold, announced
+from engine.runtime.storage import Glance, Hold
 from engine.tape.record import OFF, Record
 from engine.tape.restoration import Restoration, contents
 
@@ -274,7 +273,7 @@ class LaunchRecord(Record):
         Who watches is told instead; gradients are those of the order in which threads run.
         """
         for s in self.plan.variants.clashes(self.plan.backend, self.dim, wrt):
-            if faults.watchers:
+            if events.sanitizers():
                 from engine.runtime import watch
 
                 watch.tell([watch.clash(self.plan.variants, s, self.dim, self.site)])
@@ -313,7 +312,7 @@ class LaunchRecord(Record):
         if quick.functions() is not None:
             self.plan.hurry()
         return (
-            found.adjoint is not None and self.dim in found.cleared and not faults.watchers
+            found.adjoint is not None and self.dim in found.cleared and not events.sanitizers()
             and config.overwrites != "present"
             and self.plan.select(self.values, self.aliased) is found
         )  # fmt: skip
@@ -325,14 +324,16 @@ class LaunchRecord(Record):
         self.check_order(selection.wrt)
         self.check_late(selection.wrt)
         plan = self.plan
-        if not faults.watchers and plan.has_adjoint(selection):
+        if not events.sanitizers() and plan.has_adjoint(selection):
             self._clear(selection)
             return []
         what: Request = (
             plan.backend, plan.variants, "adjoint", selection.wrt, selection.journaled
         )  # fmt: skip
         return [
-            foreseen(what, tuple(self.dim), self._pack(self.values)) if faults.watchers else what
+            foreseen(what, tuple(self.dim), self._pack(self.values))
+            if events.sanitizers()
+            else what
         ]
 
     def _clear(self, selection: Selection) -> None:
@@ -387,7 +388,7 @@ class LaunchRecord(Record):
                     0 if came is NOTHING else adjoint.tell(came, self.dim).stack_bytes
                 )
                 return
-        loud = announced()
+        loud = events.are_writes_observed()
         parts, grads = [self.blob], []
         for i in selection.gradients:
             g = values[i]._grad
@@ -408,17 +409,19 @@ class LaunchRecord(Record):
             self._run(adjoint, blob)
         else:
             self.stack_bytes = adjoint.tell(came, self.dim).stack_bytes
-        if config.verify_fp:
+        if events.everywhere or config.verify_fp:
             self._look(selection, grads)
 
     def _run(self, adjoint: Executable, blob: bytes) -> None:
-        with faults.any_order(self.plan.variants) if faults.watchers else nullcontext():
+        with faults.any_order(self.plan.variants) if events.sanitizers() else nullcontext():
             self.stack_bytes = adjoint.run(self.dim, blob, None, self.journal).stack_bytes
 
     def _look(self, selection: Selection, grads: Sequence[array]) -> None:
-        if config.verify_fp:
+        found = events.observers()
+        if found:
             wrt = [p.name for p in self.plan.floats if p.name in selection.wrt]
-            look(f"the adjoint of kernel {self.name!r}", zip(wrt, grads, strict=True))
+            for o in found:
+                o.differentiated(self.plan, list(zip(wrt, grads, strict=True)))
 
     def gradients(self, selection: Selection) -> list[array]:
         """The gradients that the adjoint adds to.

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from engine.diagnostics.site import call_site
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.device import HOST
 from engine.runtime.graphs import Graph
@@ -113,7 +113,7 @@ def noting(log: PassLog) -> Iterator[None]:
     ) -> None:
         native = len(self._rows) > 1
         plain(self, loss, grads)
-        if recording.graph.get() is None and not running:
+        if events.graph() is None and not running:
             log.add(self, native)
 
     replay, running = Graph._replay, list[Graph]()

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from engine.diagnostics.site import Site
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.leaves import float_parts
-from engine.runtime.recording import by_host
 from engine.runtime.storage import Hold
 from engine.tape.launch_record import LaunchRecord
 from engine.tape.record import Record
@@ -141,7 +141,7 @@ class FuncRecord(Record):
         return range(len(self._arrays))
 
     def backward(self, restored: Sequence[Restoration] = ()) -> None:
-        by_host(f"{self.name} is a Python function")
+        events.needs_host(f"{self.name} is a Python function")
         with ExitStack() as stack:
             for x in restored:
                 stack.enter_context(x.in_place())

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from engine import config
 from engine.compile.backend import Batch, Journal, Limits, Outcome, Step
-from engine.runtime import quick, recording
+from engine.runtime import events, quick
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch, Operation
 from engine.runtime.execute import Executable
@@ -266,7 +266,7 @@ class Piece:
         self._alone: Limits | None = None  # with which adjoints have to run one by one
 
     def __call__(self) -> object:
-        tape: Any = recording.active.get()
+        tape: Any = events.tape()
         same = self._asked.is_same()  # each is recorded, and goes backward, as it did
         if not (
             same and is_quiet() and tape.is_alone() and self._batch.fits()

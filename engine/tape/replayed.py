@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextvars import Token
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from engine import config
+from engine import config, hooks
 from engine.compile.backend import Limits
 from engine.diagnostics.site import Site, call_site
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.blocks import Block
 from engine.runtime.deferred import DeferredLaunch, Noted, Operation
 from engine.runtime.plan_parts import Call
 from engine.tape import rows
-from engine.tape.capture import Captures
 from engine.tape.memory import MemoryUse, memory_of, own_memory
 from engine.tape.overwrites import MODES, Overwrites
 from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
@@ -27,7 +25,7 @@ if TYPE_CHECKING:  # late: only what is captured and runs again needs it
     from engine.tape.scopes import ScopeStack
 
 
-class ReplayedTape(Block):
+class ReplayedTape(Block, events.Recorder):
     """The records of a tape. Many are made where somebody looks at them.
 
     Those are of graphs, and of launches that Python had no part in (see `engine.tape.rows`).
@@ -35,12 +33,13 @@ class ReplayedTape(Block):
 
     _records: list[Record]
     _rows: list[Any]  # they follow the records
-    _captures: Captures
     _overwrites: Overwrites
     _stack: ScopeStack | None
     # Records, and what follows them; where the tape has no list of all of them.
     _unmade: tuple[list[Record], list[Replay]] | None = None
-    _token: Token[recording.Recorder | None] | None = None
+    _token: Any = None
+    # What observers keep with the tape: it goes when the tape does.
+    notes: dict[events.Observer, Any] | None = None
     _seeded: dict[int, array]
     _former: Collection[array]
     loss: array | None
@@ -96,9 +95,18 @@ class ReplayedTape(Block):
 
     def _append(self, record: Record, seconds: float | None = None) -> None:
         """The same, and tells those who listen."""
-        if self._captures:
-            self._captures.add(record, self._made(), seconds)
+        for o in self._followers():
+            o.tape_recorded(self, record, seconds)
         self._add(record)
+
+    def _followers(self) -> Sequence[events.Observer]:
+        """Those who are told what it records and runs backward."""
+        raise NotImplementedError
+
+    def _tell_forgot(self) -> None:
+        """Tells that it is about to forget its records."""
+        for o in events.everywhere:
+            o.tape_forgot(self)
 
     def _count(self) -> int:
         """How many records there are."""
@@ -123,8 +131,9 @@ class ReplayedTape(Block):
     def is_alone(self) -> bool:
         """Whether its records are for itself, and taken as they are by default."""
         return not (
-            self._captures or config.verify_autograd_array_access or config.overwrites == "present"
-            or config.overwrites not in MODES or config.tape_snapshots != "lazy"
+            self._followers() or config.verify_autograd_array_access
+            or config.overwrites == "present" or config.overwrites not in MODES
+            or config.tape_snapshots != "lazy"
             or config.snapshot_exposed_bytes
         )  # fmt: skip
 
@@ -188,7 +197,7 @@ class ReplayedTape(Block):
         self.loss = None
 
     def _rewind(self, count: int) -> None:
-        self._captures.forget()
+        self._tell_forgot()
         unmade = self._unmade
         known = self._made() if unmade is None or count > len(unmade[0]) else unmade[0]
         self._set(known[:count])
@@ -213,4 +222,4 @@ def _unseen(
     return unseen(operations, steps, fresh)
 
 
-recording.unseen.append(_unseen)
+hooks.fuse = _unseen

@@ -12,12 +12,11 @@ import numpy as np
 
 from engine import config
 from engine.compile.backend import Seed
-from engine.runtime import faults
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.blank import is_blank, note_blank
 from engine.runtime.execute import Executable
 from engine.runtime.guards import Guard
-from engine.runtime.storage import announced
 from engine.runtime.transfer import VAST
 from engine.tape.backward import meets
 from engine.tape.gradients import seed
@@ -60,7 +59,7 @@ def _run_last(records: list[Record], a: array, values: Any) -> bool:
     if (
         not 0 < len(records) <= _FEW
         or not a.storage.device.backend.on_host or Guard.made or config.verify_fp
-        or faults.watchers or announced()
+        or events.sanitizers() or events.are_writes_observed()
     ):  # fmt: skip
         return False
     if not all(r.__class__ is LaunchRecord and r.is_ready() for r in records):

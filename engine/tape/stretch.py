@@ -10,8 +10,8 @@ import numpy as np
 
 from engine.diagnostics import Span
 from engine.diagnostics.site import Site
+from engine.runtime import events
 from engine.runtime.array import array
-from engine.runtime.recording import by_host
 from engine.runtime.storage import Glance, Hold
 from engine.tape.record import Record
 from engine.tape.restoration import Restoration, contents, present
@@ -125,7 +125,7 @@ class StretchRecord(Record):
     def backward(self, restored: Sequence[Restoration] = ()) -> None:
         if all(a.existing_grad is None for a in self.outputs):
             return
-        by_host("a tape calls another library")
+        events.needs_host("a tape calls another library")
         cotangents = []
         for a in self.outputs:
             g = a.grad

@@ -7,7 +7,7 @@ from time import perf_counter
 import numpy as np
 
 from engine import config
-from engine.runtime import reads, recording
+from engine.runtime import events, reads
 from engine.tape import access
 from engine.tape.overwrites import mode
 from engine.tape.stretch import StretchRecord, Values
@@ -16,16 +16,17 @@ from engine.tape.tape import Tape
 
 def run(record: StretchRecord, results: Values, tape: Tape | None, began: float) -> None:
     """Writes what a stretch has computed to its outputs, and records it where a tape is active."""
-    if recording.bystanders:
-        recording.reading(record.inputs)
+    if events.everywhere:
+        events.reading(record.inputs)
     if tape is None:
         for a, x in zip(record.outputs, results, strict=True):
             a.assign(x)
         return
-    captures, overwrites, position = tape._captures, tape._overwrites, tape._count
-    if captures:
-        captures.recording(record.inputs, record.arrays, tape._made())
-    when, captured = config.tape_snapshots, captures.copies(record.name)
+    followers, overwrites, position = tape._followers(), tape._overwrites, tape._count
+    for o in followers:
+        o.tape_recording(tape, record.inputs, record.arrays)
+    when = config.tape_snapshots
+    captured = any(o.copies(tape, record.name) for o in followers)
     if when != "off" or captured:
         record.take_holds(when == "eager" or captured, mode() != "present")
     if tape._verifies():

@@ -13,20 +13,26 @@ from engine import config
 from engine.compile.backend import IN_ORDER, NOTHING, Journal
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import Site, call_site, call_span
-from engine.runtime import quick, recording
+from engine.runtime import events, quick
 from engine.runtime.array import array
 from engine.runtime.blocks import Leave
 from engine.runtime.device import get_device, others
 from engine.runtime.device_graphs import bypassed, check_recorded
+from engine.runtime.events import Written
 from engine.runtime.guards import Guard
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
 from engine.runtime.plan import Plan
 from engine.runtime.plan_parts import Call
-from engine.runtime.recording import Written
 from engine.tape import access, rows
-from engine.tape.backward import check_loss, check_seeds, lying_seeds, run_backward, seed_at_once
-from engine.tape.capture import NOBODY, Captures, Pass, is_capturing
+from engine.tape.backward import (
+    Pass,
+    check_loss,
+    check_seeds,
+    lying_seeds,
+    run_backward,
+    seed_at_once,
+)
 from engine.tape.gradients import Gradients, clear, gradient_of
 from engine.tape.overwrites import Overwrites, mode
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
@@ -58,13 +64,20 @@ class Tape(ReplayedTape):
         self._stack: ScopeStack | None = None  # once there is a scope
         self._seeded: dict[int, array] = {}
         self._former: Collection[array] = ()  # of records that were forgotten
-        self._captures = self._listeners()
         self._overwrites = Overwrites()
-        if recording.captured and (graph := recording.graph.get()) is not None:
-            graph.made(self, self._anew)
+        if events.everywhere or events.here.get():
+            self._announce()
 
-    def _listeners(self) -> Captures:
-        return Captures(self._made(), self) if is_capturing() else NOBODY
+    def _announce(self) -> None:
+        """Tells that it was made."""
+        for o in events.observers():
+            o.tape_made(self)
+
+    def _followers(self) -> Sequence[events.Observer]:
+        """Those who are told what it records and runs backward."""
+        if not events.everywhere:
+            return ()
+        return [o for o in events.everywhere if o.follows(self)]
 
     @property
     def _scopes(self) -> ScopeStack:
@@ -74,20 +87,19 @@ class Tape(ReplayedTape):
 
     def _join(self) -> None:
         """To be called where a block of recording begins."""
-        if is_capturing():
-            if self._captures is NOBODY:
-                self._captures = Captures(self._made(), self, late=True)
-            self._captures.join(self._made())
+        for o in events.everywhere:
+            o.tape_entered(self)
 
     # ---- recording
 
     def __enter__(self) -> Tape:
-        if recording.active.get() is not None:
+        if events.tape() is not None:
             raise self._misused("a tape cannot be entered while another one records",
                                 help="leave the first `with` block, or record on it")  # fmt: skip
         try:
-            self._token = recording.active.set(self)
-            if recording.graph.get() is None or not recording.deferred(self._join):
+            self._token = True
+            events.enter(self)
+            if events.graph() is None or not events.deferred(self._join):
                 self._join()
             return self
         except BaseException:  # a signal's handler may raise anywhere: the block does not begin
@@ -97,21 +109,21 @@ class Tape(ReplayedTape):
     @Leave
     def __exit__(self, *exc: object) -> None:
         try:
-            if recording.graph.get() is None or not recording.deferred(self._left):
+            if events.graph() is None or not events.deferred(self._left):
                 self._left()
         finally:
             self._end()
 
     def _end(self) -> None:
         """Records nothing any more."""
-        recording.end(self, self._token)
+        events.leave(self)
         self._token = self._watch = None
 
     def _left(self) -> None:
         if not self._overwrites.are_none():
             self._overwrites.left(self._made()[:])  # others may forget them
-        if self._captures is not NOBODY and self._captures:
-            self._captures.left(self._scopes.scopes, self._own_memory)
+        for o in self._followers():
+            o.tape_left(self)
 
     @property
     def launches(self) -> list[Record]:
@@ -135,16 +147,16 @@ class Tape(ReplayedTape):
 
         inputs: how many of them the caller named as inputs.
         """
-        began, captures = 0.0, self._captures
-        captured = captures is not NOBODY and bool(captures)
-        if captured:
+        began, followers = 0.0, self._followers()
+        if followers:
             reads = [values[i] for i in plan.only_read if values[i] is not None]
-            captures.recording(reads, values, self._made())
+            for o in followers:
+                o.tape_recording(self, reads, values)
             began = perf_counter()
         aliased = plan.aliased(values) if plan.pairs else quick.NOBODY
         selection = plan.select(values, aliased)
         record = LaunchRecord(plan, dim, values, blob, inputs, site, aliased, selection)
-        self._hold(record, captured)
+        self._hold(record, followers)
         if self._verifies():
             access.launched(record)
         changes = self._overwrites.launched(record, self._count)
@@ -183,9 +195,9 @@ class Tape(ReplayedTape):
         if changes:
             self._overwrites.wrote(changes)
 
-    def _hold(self, record: LaunchRecord, captured: bool) -> None:
-        """Has a record remember what its inputs contain. captured: for somebody who listens."""
-        captured = captured and self._captures.copies(record.name)
+    def _hold(self, record: LaunchRecord, followers: Sequence[events.Observer]) -> None:
+        """Has a record remember what its inputs contain."""
+        captured = any(o.copies(self, record.name) for o in followers)
         when = config.tape_snapshots
         if when != "off" or captured:
             setting = config.overwrites
@@ -195,8 +207,9 @@ class Tape(ReplayedTape):
     def record_copy(self, dest: array, src: array) -> Written | None:
         """Records a copy between arrays of one shape. What it gives is called after it."""
         recorded = dest.requires_grad or src.requires_grad
-        if self._captures and recorded:
-            self._captures.recording([src], [dest, src], self._made())
+        if recorded:
+            for o in self._followers():
+                o.tape_recording(self, [src], [dest, src])
         if self._verifies():
             access.copied(dest, src)
         changes = self._overwrites.writing(dest, "copy", self._count, not recorded)
@@ -248,7 +261,7 @@ class Tape(ReplayedTape):
             what = f"kernel {kernel.key!r} {why}, so its launch cannot be recorded afterwards"
             raise self._misused(what, help="launch it inside the tape's `with` block")
         call, site = Call(plan, grid(dim, kernel), values, blob, len(inputs)), call_site()
-        if recording.deferred(partial(self._record, call, site), self):
+        if events.deferred(partial(self._record, call, site), self):
             self.sketch_launch(call, site)
         else:
             self._record(call, site)
@@ -256,7 +269,7 @@ class Tape(ReplayedTape):
     def _record(self, call: Call, site: Site | None) -> None:
         """Records a launch that has run."""
         record = record_of(call, site)
-        self._hold(record, bool(self._captures))
+        self._hold(record, self._followers())
         changes = self._overwrites.launched(record, self._count, before=False)
         self._append(record)
         self._overwrites.wrote(changes)
@@ -275,7 +288,7 @@ class Tape(ReplayedTape):
         if not callable(backward):
             raise self._misused(f"record_func takes a function, got {backward!r}")
         arrays = self._several(arrays)
-        if recording.deferred(lambda: self.record_func(backward, arrays), self):
+        if events.deferred(lambda: self.record_func(backward, arrays), self):
             return
         record = FuncRecord(backward, arrays, call_site())
         if mode() != "present":
@@ -298,12 +311,12 @@ class Tape(ReplayedTape):
 
     def record_scope_begin(self, scope_name: str, metadata: dict[str, Any] | None = None) -> int:
         """Opens a named group of records. Returns its index."""
-        recording.deferred(lambda: self.record_scope_begin(scope_name, metadata))
+        events.deferred(lambda: self.record_scope_begin(scope_name, metadata))
         return self._scopes.begin(scope_name, metadata, self._count())
 
     def record_scope_end(self, remove_scope_if_empty: bool = True) -> None:
         """Closes the group that was opened last; an empty one is forgotten."""
-        recording.deferred(lambda: self.record_scope_end(remove_scope_if_empty))
+        events.deferred(lambda: self.record_scope_end(remove_scope_if_empty))
         if not self._scopes.end(self._count(), remove_scope_if_empty):
             raise self._misused("ended tape scope, but scope not present",
                                 help="open one with `record_scope_begin(name)` first")  # fmt: skip
@@ -336,14 +349,14 @@ class Tape(ReplayedTape):
         """
         if loss is not None:
             loss = self.loss = check_loss(loss)
-        if recording.graph.get() is not None:
-            recording.deferred(partial(self.backward, loss, grads))
+        if events.graph() is not None:
+            events.deferred(partial(self.backward, loss, grads))
             return
         if others:
             check_recorded(self)
-        captured = self._captures is not NOBODY and bool(self._captures)
+        followers = self._followers()
         seeded = None
-        if not captured and self._overwrites.are_none():
+        if not followers and self._overwrites.are_none():
             seeded = seed_at_once(loss, grads)
         all_seeds: list[tuple[array, Any]] = []
         if seeded is not None:
@@ -352,39 +365,36 @@ class Tape(ReplayedTape):
             if self._is_plain() and run_ready(self._listed(), self._made):
                 return
         else:
-            all_seeds = [] if grads is None else check_seeds(grads, captured)
-            if captured:  # now that what gets a cotangent requires a gradient
-                self._captures.look(self._scopes.scopes)
+            all_seeds = [] if grads is None else check_seeds(grads, bool(followers))
+            for o in followers:  # now that what gets a cotangent requires a gradient
+                o.tape_seeded(self)
             if loss is not None:
                 all_seeds.append((loss, 1.0))
         known = self._unmade is None  # first, since most tapes are recorded where they run
         restored = self._restored()
-        watch = self._captures.watch(self._made()) if captured else None
-        token = recording.active.set(None)
+        token = events.with_tape(None)
         done = False
         try:
-            before: Sequence[Callable[[int], None]] = ()
-            if captured:
+            if followers:
                 begins = all_seeds or lying_seeds(self._made())
                 run = Pass(self._made(), begins, restored, self._overwrites.mixed, call_site())
-                before = self._captures.ran(run)
+                for o in followers:
+                    o.tape_reversing(self, run)
             self._seeded.update((id(a), a) for a, _ in all_seeds)
-            left = begin(None if captured or restored or not known else self._made, all_seeds)
-            if known or restored or captured or not self._replay_backward():
-                run_backward(self._made() if left is None else left, restored, before, watch)
+            left = begin(None if followers or restored or not known else self._made, all_seeds)
+            if known or restored or followers or not self._replay_backward():
+                run_backward(self._made() if left is None else left, restored, self, followers)
             done = True
             if self._verifies():
                 access.forget(self._made())
         finally:
-            if captured:
-                self._captures.ended(done)
-            recording.active.reset(token)
-        if watch is not None:
-            self._captures.watched(self._own_memory)
+            for o in followers:
+                o.tape_reversed(self, done)
+            events.restore(token)
 
     def _is_plain(self) -> bool:
         """Whether a pass is no more than the adjoints of records, one after another."""
-        if self._unmade is not None or recording.active.get() is not None:
+        if self._unmade is not None or events.tape() is not None:
             return False
         return not (config.verify_autograd_array_access or array.retains or Guard.made)
 
@@ -453,13 +463,13 @@ class Tape(ReplayedTape):
     def get_adjoint(self, a: Any) -> Any:
         """The gradient of an array or a struct (see `gradients`); None for all else."""
         found = gradient_of(a)
-        if found is None and recording.bystanders and isinstance(a, array):
-            recording.asked(a)
+        if found is None and events.everywhere and isinstance(a, array):
+            events.asked(a)
         return found
 
     def zero(self) -> None:
         """Sets the gradients of all arrays on the tape to zero."""
-        if recording.graph.get() is not None and recording.deferred(self.zero):
+        if events.graph() is not None and events.deferred(self.zero):
             return
         replays = () if self._unmade is None else self._replays()
         if replays:
@@ -470,13 +480,13 @@ class Tape(ReplayedTape):
 
     def reset(self) -> None:
         """Forgets all records and scopes, and sets the gradients to zero."""
-        if recording.deferred(self.reset):
+        if events.deferred(self.reset):
             return
         bypassed.discard(self)
         self.zero()
         if self._verifies():
             access.forget(self._made())
-        self._captures.forget()
+        self._tell_forgot()
         self._former = WeakSet((*self._former, *self._arrays()))
         self._set([])
         self._overwrites = Overwrites()
@@ -492,4 +502,4 @@ class Tape(ReplayedTape):
         return TapeError(Diagnostic("E401", message, call_span(), help))
 
 
-quick.tell(record=LaunchRecord, tape=Tape, overwrites=Overwrites, nobody=NOBODY)
+quick.tell(record=LaunchRecord, tape=Tape, overwrites=Overwrites)

@@ -15,7 +15,7 @@ from types import MethodType
 from typing import Any
 
 from engine.compile.backend import Limits, Outcome, Step
-from engine.runtime import quick, recording
+from engine.runtime import events, quick
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Noted
 from engine.runtime.execute import Executable
@@ -30,7 +30,6 @@ from engine.runtime.sequences import (
     limits,
     write_as_step,
 )
-from engine.tape.capture import is_capturing
 from engine.tape.gradients import one_of
 from engine.tape.replay import Asked, Ranges, RecordedLaunch, asks, floats_of
 from engine.tape.tape import Tape
@@ -215,7 +214,7 @@ class Unseen:
 
     def __call__(self) -> bool:
         """Runs all of it; False where something is not as it was, and nothing has happened."""
-        if recording.active.get() is not None or not self.is_ready():
+        if events.tape() is not None or not self.is_ready():
             return False
         self._writes.announce()
         self._batch.run(self._tell, [0])
@@ -225,7 +224,7 @@ class Unseen:
         """Whether it may run: settings are as they were, and nobody listens."""
         batch = self._batch
         return (
-            batch.limits == limits() and is_quiet() and not (is_capturing() or Guard.made)
+            batch.limits == limits() and is_quiet() and not Guard.made
             and self._tape.is_alone() and batch.fits() and self._writes.are_free()
             and self._is_same()
         )  # fmt: skip
@@ -261,7 +260,7 @@ def unseen(
     tapes: list[Any] = [getattr(anew, "__self__", None) for anew in fresh]
     for k in range(len(tapes)):
         tape = tapes[k]
-        if type(tape) is not Tape or tape._captures or weakref.getweakrefcount(tape):
+        if type(tape) is not Tape or tape.notes or weakref.getweakrefcount(tape):
             return None
         if references(tape) != mentions((*operations, *steps), fresh, tape) + 1:  # the list
             return None

@@ -11,7 +11,7 @@ from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
 from engine.lang.names import transformf
 from engine.lang.types import scalar_of
-from engine.runtime import recording, transfer, views
+from engine.runtime import events, transfer, views
 from engine.runtime.annotation import element_info
 from engine.runtime.array import array
 
@@ -55,7 +55,7 @@ def check_arrays(function: str, **arrays: Any) -> None:
 
 def flows(*arrays: array) -> bool:
     """Whether a tape records, and one of the arrays has a gradient."""
-    return recording.active.get() is not None and any(a.requires_grad for a in arrays)
+    return events.tape() is not None and any(a.requires_grad for a in arrays)
 
 
 def on_host(a: array) -> NumpyArray:
@@ -71,7 +71,7 @@ def transform_expand(t: Any) -> Any:
 
 def refuse_in_graph(function: str, help: str) -> None:
     """Raises UtilityError (E213) where a graph is captured: the host would need a result now."""
-    if recording.graph.get() is not None:
+    if events.graph() is not None:
         raise refused(f"{function} needs its result immediately, but a captured graph runs later",
                       help, "E213")  # fmt: skip
 

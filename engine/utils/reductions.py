@@ -10,10 +10,9 @@ import numpy as np
 
 from engine.lang.types import ScalarType, ValueType, scalar_of
 from engine.lang.values import value_class
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.launch import launch
-from engine.runtime.recording import deferred
 from engine.runtime.transfer import remake
 from engine.utils.common import (
     UtilityIndexError,
@@ -88,7 +87,7 @@ def _reduced(
     first = given[0]
     shape, count = _extent(function, first, count, axis)
     if out is None:
-        if axis is not None and recording.graph.get() is not None:
+        if axis is not None and events.graph() is not None:
             later = array._allocate(shape, kind, True, first.device)
             later.requires_grad = flows(*given)
             remake(later)
@@ -104,7 +103,9 @@ def _reduced(
                           code="E202")  # fmt: skip
         if out.shape != shape:
             raise refused(f"{function}: `out` must have shape {shape}")
-    if out is not None and deferred(lambda: _reduced(function, given, kind, out, count, axis)):
+    if out is not None and events.deferred(
+        lambda: _reduced(function, given, kind, out, count, axis)
+    ):
         return out
     if made.requires_grad and flows(*given):
         _on_tape(given, made, count, axis)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from engine.lang.types import INT32
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.launch import launch
-from engine.runtime.recording import deferred
 from engine.runtime.transfer import clone
 from engine.utils.common import (
     NumpyArray,
@@ -57,7 +57,9 @@ def radix_sort_pairs(
     if not 0 <= begin <= end <= width:
         raise refused(f"radix_sort_pairs: bits [{begin}, {end}) do not fit {width}-bit keys")
     _check_room("radix_sort_pairs", keys, values, count)
-    if not count or deferred(lambda: radix_sort_pairs(keys, values, count, begin_bit, end_bit)):
+    if not count or events.deferred(
+        lambda: radix_sort_pairs(keys, values, count, begin_bit, end_bit)
+    ):
         return
     bits = _ordered_bits(keys, count)
     if (begin, end) != (0, width):
@@ -111,7 +113,7 @@ def segmented_sort_pairs(
                               code="E202")  # fmt: skip
     _check_room("segmented_sort_pairs", keys, values, count)
     segments = (segment_start_indices, segment_end_indices)
-    if deferred(lambda: segmented_sort_pairs(keys, values, count, *segments)):
+    if events.deferred(lambda: segmented_sort_pairs(keys, values, count, *segments)):
         return
     starts, ends = _segments(segment_start_indices, segment_end_indices, count)
     lengths = ends - starts
@@ -185,7 +187,7 @@ def runlength_encode(
     if run_count is not None and not run_count.size:
         raise refused("runlength_encode: run_count has no element")
     again = (values, run_values, run_lengths, run_count, value_count)
-    if run_count is not None and deferred(lambda: runlength_encode(*again)):
+    if run_count is not None and events.deferred(lambda: runlength_encode(*again)):
         return run_count
     found = _host(values)[:count]
     begin = np.flatnonzero(np.concatenate([[True], found[1:] != found[:-1]])) if count else _NONE

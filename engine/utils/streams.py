@@ -8,10 +8,9 @@ import numpy as np
 
 from engine.lang.structs import StructType
 from engine.lang.types import MatrixType, scalar_of
-from engine.runtime import transfer
+from engine.runtime import events, transfer
 from engine.runtime.array import array
 from engine.runtime.launch import launch
-from engine.runtime.recording import deferred, graph
 from engine.utils.common import check_arrays, flows, in_one_piece, on_host, put, refused, scalars
 
 _SCANNED = ("int32", "int64", "float32", "float64")
@@ -40,7 +39,9 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
                       f"got {in_array.dtype.__name__}", code="E202")  # fmt: skip
     if not in_array.size:
         return
-    if graph.get() is not None and deferred(lambda: array_scan(in_array, out_array, inclusive)):
+    if events.graph() is not None and events.deferred(
+        lambda: array_scan(in_array, out_array, inclusive)
+    ):
         return
     if out_array.requires_grad and flows(in_array):
         from engine.utils import kernels
@@ -85,7 +86,7 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
     for a in (in_array, out_array):
         if a._info.numpy.names is not None:
             raise refused(f"array_cast: the struct {a.dtype.__name__} is not a number", code="E202")
-    if deferred(lambda: array_cast(in_array, out_array, count)):
+    if events.deferred(lambda: array_cast(in_array, out_array, count)):
         return
     source, dest = in_array, out_array
     dims = (in_array.ndim, in_array._info.inner) != (out_array.ndim, out_array._info.inner)

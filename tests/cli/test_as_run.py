@@ -142,8 +142,8 @@ def test_faults_of_the_launcher_are_seen(
 # What a run may depend on: whether kernels look for faults, and whether the script has run before.
 SEEN = """
 from pathlib import Path
-from engine.runtime.watch import watchers
-looked_at = bool(watchers)
+from engine.runtime.events import sanitizers
+looked_at = bool(sanitizers())
 before = Path("before").exists()
 Path("before").touch()
 """

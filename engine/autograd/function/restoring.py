@@ -8,17 +8,21 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from engine.runtime import events
 from engine.runtime.array import array
-from engine.runtime.storage import Storage, watch, watching
+from engine.runtime.storage import Storage
 
 Bytes = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
 
 
-class Restorer:
+class Restorer(events.Observer):
     """Copies memory just before it changes for the first time, and puts it all back."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[weakref.ref[Storage] | Storage, int, Bytes]] = {}
+
+    def writing(self, memory: Storage, lo: int, hi: int) -> None:
+        self.keep(memory)
 
     def keep(self, storage: Storage) -> None:
         """Takes a copy of the memory, unless there is one."""
@@ -71,9 +75,9 @@ def restoring(arrays: Iterable[array]) -> Iterator[Restorer]:
         grad = a.existing_grad
         if grad is not None:
             restorer.keep(grad.storage)
-    token = watch(restorer.keep)
+    token = events.with_observer(restorer)
     try:
         yield restorer
     finally:
-        watching.reset(token)
+        events.restore(token)
         restorer.restore()

@@ -25,9 +25,9 @@ from engine.ir.nodes import Var
 from engine.ir.sites import places
 from engine.lang.numbers import epsilon
 from engine.lang.types import ArrayType, is_float, scalar_of
+from engine.runtime import events
 from engine.runtime.device import HOST
 from engine.runtime.execute import Executable, Form, Threads, foreseen
-from engine.runtime.faults import watchers
 from engine.runtime.launch_errors import KernelStopped
 from engine.runtime.pack import pack_arguments
 
@@ -377,7 +377,7 @@ class Evaluations:
 
     def look_inside(self) -> bool:
         """Has its runs watched only if that is needed. Says whether it is not."""
-        inside = bool(watchers) and self.own.stays_inside()
+        inside = bool(events.sanitizers()) and self.own.stays_inside()
         # What floats decide is guarded where they move; all else is as in the launch.
         self.own.trust(inside)
         self.exact.trust(inside)

@@ -16,9 +16,9 @@ from engine.cached import cached_property
 from engine.compile.backend import Journal
 from engine.compile.pipeline import Request, Variants
 from engine.diagnostics import EngineError, Span
+from engine.runtime import events
 from engine.runtime.device import HOST
 from engine.runtime.execute import Form, foreseen
-from engine.runtime.faults import watchers
 from engine.runtime.pack import pack_argument
 from engine.tape.captured import BarredLaunch, CapturedWrite, Other, in_order
 from engine.tape.outline import root_of
@@ -217,7 +217,7 @@ class ReplayedLaunch(Operation):
         self._own_runs.run(self.plan.variants, "forward", self.record.dim, self.own_args)
 
     def forward_seen(self) -> bool:
-        if not watchers:
+        if not events.sanitizers():
             self.forward_own()
             return True
         inside = self._own_runs.run_inside(self.plan.variants, self.record.dim, self.own_args)

@@ -31,7 +31,7 @@ from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.autograd.tape.stretches import ReplayedStretch
 from engine.classes import dataclass
 from engine.compile.pipeline import prefetch
-from engine.runtime.faults import watchers
+from engine.runtime import events
 from engine.runtime.watch import watching
 from engine.tape.captured import Other
 from engine.tape.outline import root_of
@@ -60,7 +60,7 @@ class Replay:
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Where integers that come of floats may be indices, accesses outside do nothing."""
-        with nullcontext() if self.inside or watchers else watching():
+        with nullcontext() if self.inside or events.sanitizers() else watching():
             yield
 
     def begin(self) -> None:

@@ -24,10 +24,11 @@ from engine.diagnostics.site import Site
 from engine.ir import nodes as n
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
+from engine.runtime.events import Optimized
 from engine.runtime.leaves import leaf_arrays
-from engine.runtime.recording import Optimized
 from engine.runtime.storage import Storage
-from engine.tape.capture import CapturedTape, Pass
+from engine.tape.backward import Pass
+from engine.tape.capture import CapturedTape
 from engine.tape.graph.valid_names import ValidNames
 from engine.tape.naming import variable
 from engine.tape.outline import root_array

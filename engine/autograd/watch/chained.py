@@ -20,7 +20,8 @@ from engine.classes import dataclass
 from engine.diagnostics import Span
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
-from engine.tape.capture import CapturedTape, Pass
+from engine.tape.backward import Pass
+from engine.tape.capture import CapturedTape
 from engine.tape.outline import root_array
 
 _LATEST = 16  # tapes that another one may go on from

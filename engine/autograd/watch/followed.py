@@ -16,7 +16,8 @@ from engine.autograd.watch.recomputed import Recomputed
 from engine.autograd.watch.shared import SharedGradients
 from engine.autograd.watch.views import View
 from engine.diagnostics import Span
-from engine.tape.capture import CapturedTape, Pass
+from engine.tape.backward import Pass
+from engine.tape.capture import CapturedTape
 from engine.tape.captured import CapturedWrite
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, LaunchRecord

@@ -18,7 +18,8 @@ from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.storage import Hold
-from engine.tape.capture import CapturedTape, Pass
+from engine.tape.backward import Pass
+from engine.tape.capture import CapturedTape
 from engine.tape.records import FuncRecord, LaunchRecord
 from engine.tape.restoration import NumpyArray, contents, present, raw
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import FrameType
 from typing import Any
 from weakref import ref
 
@@ -23,10 +22,9 @@ from engine.diagnostics.site import Site, call_site
 from engine.draws import default_rng
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
-from engine.runtime.plan_parts import Call
-from engine.runtime.recording import Optimized
-from engine.runtime.storage import Hold, Storage
-from engine.tape.capture import CapturedTape, Pass, active_tape
+from engine.runtime.storage import Hold
+from engine.tape.backward import Pass
+from engine.tape.capture import CapturedTape, Monitor, active_tape
 from engine.tape.outline import Outline, outline
 from engine.tape.record import Record
 from engine.tape.records import FuncRecord
@@ -224,7 +222,7 @@ class Enough(BaseException):
     """Ends the program: what was wanted of it is known."""
 
 
-class Mover:
+class Mover(Monitor):
     """Moves the inputs of one tape by a step, and ends the program at its first backward pass."""
 
     def __init__(self, tape: int, step: float, late: Collection[int] = ()) -> None:
@@ -337,19 +335,6 @@ class Mover:
         if tape.index == self._last:
             self._last = -1
         return None
-
-    def forgetting(self, tape: CapturedTape, records: Sequence[Record]) -> None: ...
-    def ended(self, tape: CapturedTape, done: bool) -> None: ...
-    def filled(self, dest: array) -> None: ...
-    def made(self, a: array) -> None: ...
-    def reading(
-        self, arrays: Sequence[array], host: bool, written: Sequence[array] = ()
-    ) -> None: ...
-    def optimized(self, steps: Sequence[Optimized]) -> None: ...
-    def asked(self, a: array, frame: FrameType) -> None: ...
-    def closed(self) -> None: ...
-    def launched(self, call: Call, site: Site | None) -> None: ...
-    def wrote(self, memory: Storage, lo: int, hi: int) -> None: ...
 
 
 def repeats(sought: Sought, still: Moved) -> bool:

@@ -22,7 +22,7 @@ from engine.classes import dataclass
 from engine.runtime.array import array
 from engine.runtime.execute import run
 from engine.runtime.storage import Hold
-from engine.tape.capture import Pass
+from engine.tape.backward import Pass
 from engine.tape.naming import variable
 from engine.tape.records import LaunchRecord, Record
 from engine.tape.restoration import (

@@ -21,7 +21,8 @@ from engine.diagnostics.site import Site, call_site, definition_of
 from engine.runtime.array import array
 from engine.runtime.plan import Plan
 from engine.runtime.plan_parts import Call
-from engine.tape.capture import CapturedTape, Pass
+from engine.tape.backward import Pass
+from engine.tape.capture import CapturedTape
 from engine.tape.captured import CapturedWrite
 from engine.tape.outline import root_of
 from engine.tape.record import Record

@@ -28,7 +28,8 @@ from engine.autograd.tape.stretches import ReplayedStretch
 from engine.classes import dataclass
 from engine.diagnostics import EngineError
 from engine.lang.numbers import epsilon, number_kind
-from engine.tape.capture import CapturedTape, Pass
+from engine.tape.backward import Pass
+from engine.tape.capture import CapturedTape
 from engine.tape.flow import flowing
 from engine.tape.naming import variable
 from engine.tape.outline import outline

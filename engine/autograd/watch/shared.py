@@ -18,8 +18,7 @@ from engine.diagnostics import EngineError
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.storage import Storage
-from engine.tape.backward import run_backward
-from engine.tape.capture import Pass
+from engine.tape.backward import Pass, run_backward
 from engine.tape.outline import root_array
 from engine.tape.records import FuncRecord, LaunchRecord
 from engine.tape.restoration import NumpyArray

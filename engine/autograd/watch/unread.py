@@ -28,9 +28,10 @@ from engine.autograd.watch.steps import Step, step_of
 from engine.classes import dataclass
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
-from engine.runtime.recording import Optimized
+from engine.runtime.events import Optimized
 from engine.runtime.storage import Storage
-from engine.tape.capture import CapturedTape, Pass
+from engine.tape.backward import Pass
+from engine.tape.capture import CapturedTape
 from engine.tape.outline import Outline, outline
 from engine.tape.restoration import NumpyArray, present, raw
 

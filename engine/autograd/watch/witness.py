@@ -1,4 +1,4 @@
-"""The watcher of a running program (`engine.tape.capture.Watcher`)."""
+"""The monitor of a running program (`engine.tape.capture.Monitor`)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ from engine.autograd.watch.writes import Writes
 from engine.diagnostics import EngineError, Span
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
+from engine.runtime.events import Optimized
 from engine.runtime.plan_parts import Call
-from engine.runtime.recording import Optimized
 from engine.runtime.storage import Storage
-from engine.tape.capture import CapturedTape, Pass, active_tape, passed_over
+from engine.tape.backward import Pass
+from engine.tape.capture import CapturedTape, Monitor, active_tape, passed_over
 from engine.tape.outline import root_array
 from engine.tape.record import Record
 from engine.tape.records import FuncRecord, LaunchRecord
@@ -45,7 +46,7 @@ _ALL = -1  # no thread has that number
 _EARLY = 256  # arrays that the host read before the first tape, kept to be looked at later
 
 
-class Witness:
+class Witness(Monitor):
     """Finds what no check of recorded launches can see: overwrites and gradients that mix."""
 
     def __init__(self) -> None:
@@ -194,7 +195,7 @@ class Witness:
             self._beforehand.follow(tape, records)
 
     @alone
-    def launched(self, call: Call, site: Site | None) -> None:
+    def unrecorded(self, call: Call, site: Site | None) -> None:
         if not self._busy:
             for i in call.plan.writes:
                 if (a := call.values[i]) is not None:
@@ -224,7 +225,8 @@ class Witness:
         found = None if self._busy else passed_over(self)
         if found is None:
             return None, None, "graph"
-        return self._of(found[0]).paths, *found[1:]
+        tape, over = found
+        return self._of(tape).paths, over.site, over.kind
 
     @alone
     def made(self, a: array) -> None:
@@ -249,7 +251,7 @@ class Witness:
                 yield f.paths
 
     @alone
-    def wrote(self, memory: Storage, lo: int, hi: int) -> None:
+    def writing(self, memory: Storage, lo: int, hi: int) -> None:
         if not self._busy:
             if not self._accumulated.unread.empty:
                 self._stale(self._accumulated.unread.settle())

@@ -10,7 +10,7 @@ from engine.autograd.facts import Write
 from engine.autograd.watch.places import Weak
 from engine.classes import dataclass
 from engine.diagnostics.site import Site, call_site
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.storage import Storage
 
@@ -56,7 +56,7 @@ class Writes:
     def note(self, memory: Storage, lo: int, hi: int) -> None:
         """Notes a write that is about to happen."""
         self.clock += 1
-        taped = recording.active.get() is not None
+        taped = events.tape() is not None
         site = call_site(3)
         launched, name = self._launching.get(get_ident(), (None, ""))
         own = name if site is launched and not taped else ""

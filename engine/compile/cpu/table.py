@@ -34,7 +34,7 @@ _NAMED = "PyObject_Vectorcall"
 _FRAMES = ("PyEval_GetFrame", "PyFrame_GetBack", "PyFrame_GetCode", "PyFrame_GetLasti")
 _NAMES = (
     "before_write", "hold", "requires_grad", "recipe", "options", "module", "enable_backward",
-    "_captures", "records", "_rows", "_overwrites",
+    "records", "_rows", "_overwrites",
 )  # fmt: skip
 _SETTINGS = (
     "print_launches", "verify_fp", "device", "stack_limit_bytes", "journal_limit_bytes",
@@ -51,23 +51,18 @@ CLASSES = ("array", "plain_kind", "brief", "storage", "hold", "chunk", "record",
            "planned", "command")  # fmt: skip
 OBJECTS = (
     "nowhere",
-    "nobody",
     "settings",
     "cuts",
     "host",
-    "active",
-    "watching",
-    "graph",
+    "here",
     "site",
     "total",
     "allocate",
     "home",
     "launcher",
     "commander",
-    "captured",
-    "observed",
 )
-QUIET = 5
+QUIET = 2
 _SLOTS = {
     "array": ("_ir", "_packed", "storage", "is_contiguous", "lo", "hi", "_grad", "_flag", "_origin",
               "_shared", "_ptr", "_retain", "dtype", "ndim", "shape", "size", "strides", "_info",

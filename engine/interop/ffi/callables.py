@@ -18,7 +18,7 @@ from engine.interop.ffi.signature import Signature
 from engine.lang.definition import Definition
 from engine.lang.strided import row_major
 from engine.lang.types import ArrayType
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.device import HOST, ScopedDevice
 from engine.runtime.launch_errors import fail
@@ -259,14 +259,13 @@ class _CallableProgram:
 
     def run(self, pointers: tuple[int, ...]) -> None:
         """Calls it. Raises what it raises."""
-        active, graph = recording.active.set(None), recording.graph.set(None)
+        before = events.without_recording()
         try:
             with ScopedDevice(HOST):
                 for index in itertools.product(*map(range, self.batch)):
                     self.base.made.func(*self._arguments(pointers, index))
         finally:
-            recording.active.reset(active)
-            recording.graph.reset(graph)
+            events.restore(before)
 
     def _arguments(self, pointers: tuple[int, ...], index: Shape) -> list[Any]:
         base, s = self.base, self.base.made.signature

@@ -12,7 +12,7 @@ from engine.interop.ffi.library import numbers_at, register, text_at
 from engine.interop.ffi.signature import require_jax
 from engine.lang.strided import row_major
 from engine.lang.types import BFLOAT16
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.device import HOST
 from engine.runtime.launch_errors import fail
 
@@ -59,12 +59,11 @@ def register_ffi_callback(
 
     def called(words: list[int]) -> None:
         inputs, outputs, attrs, stage = _read(words)
-        active, graph = recording.active.set(None), recording.graph.set(None)
+        before = events.without_recording()
         try:
             func(inputs, outputs, attrs, ExecutionContext(stage))
         finally:
-            recording.active.reset(active)
-            recording.graph.reset(graph)
+            events.restore(before)
 
     register(name, called)
 

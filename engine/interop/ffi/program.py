@@ -8,11 +8,9 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
-from engine import config
 from engine.classes import dataclass
 from engine.compile.pipeline import NONE, Names, Variants, prefetch
-from engine.logger import log_info
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.device import HOST
 from engine.runtime.execute import Executable, Form
 from engine.runtime.kernel import Kernel
@@ -103,8 +101,6 @@ class KernelProgram:
 
     def run(self, pointers: tuple[int, ...]) -> None:
         """Runs it. Raises what a launch raises, and E209 for what it cannot save."""
-        if config.print_launches:
-            log_info(f"kernel: {self.kernel.key} dim: {self.dim} (called from JAX)")
         if not self.batch:
             self._run(pointers, None)
             return
@@ -115,8 +111,8 @@ class KernelProgram:
 
     def _run(self, pointers: tuple[int, ...], offsets: Sequence[int] | None) -> None:
         journal = None
-        for observe in recording.observers:
-            observe(self.kernel, self.dim)
+        for o in events.observers():
+            o.launching(self.kernel, self.dim, None)
         for executable, pack in self._ready:
             came = executable.run(self.dim, pack(pointers, offsets), None, journal)
             journal = came.journal

@@ -11,7 +11,7 @@ from engine.interop.ops.jax_stretch import JaxStretch
 from engine.interop.ops.torch_stretch import TorchStretch
 from engine.lang.structs import StructType
 from engine.lang.types import BY_NAME
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.device import get_device
@@ -72,25 +72,25 @@ def _record(
         if any(may_meet(a, b) for b in given):
             raise fail("E206", f"{door}: an output shares memory with an input",
                        help="pass separate arrays for the results")  # fmt: skip
-    if recording.graph.get() is not None:
+    if events.graph() is not None:
         if made is None:
             raise fail("E213", f"{door} cannot make arrays while a graph is captured",
                        help="give `outputs`")  # fmt: skip
-        recording.deferred(lambda: _record(make, door, function, given, made))
+        events.deferred(lambda: _record(make, door, function, given, made))
         return made[0] if len(made) == 1 else tuple(made)
     site, began = call_site(2), perf_counter()
     stretch = make(function)
     # What the function does with arrays of the engine itself is its own affair.
-    token = recording.active.set(None)
+    token = events.with_tape(None)
     try:
         results = stretch.run([present(a) for a in given])
     finally:
-        recording.active.reset(token)
+        events.restore(token)
     outs = _made(given, results) if made is None else made
     _check(door, stretch, results, outs)
     results = [x.reshape(a._parts.shape) for x, a in zip(results, outs, strict=True)]
     record = StretchRecord(stretch, given, outs, site)
-    run(record, results, cast("Tape | None", recording.active.get()), began)
+    run(record, results, cast("Tape | None", events.tape()), began)
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 

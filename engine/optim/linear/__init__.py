@@ -23,7 +23,7 @@ from engine.optim.linear.operators import (
     aslinearoperator,
     preconditioner,
 )
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.utils.common import (
     NumpyArray,
@@ -276,7 +276,7 @@ def _solve(
         raise refused(f"{name}: a system of shape {op.shape} does not fit b of shape {b.shape} and "
                       f"x of shape {x.shape}")  # fmt: skip
     offsets = None if op.batch_offsets is None else op.batch_offsets._host().astype(np.int64)
-    taped = x.requires_grad and recording.active.get() is not None
+    taped = x.requires_grad and events.tape() is not None
     matrix = op.matrix if isinstance(op, Dense) else None
     if taped and flows(b, *([] if matrix is None else [matrix])):
         _check_gradient(name, matrix)
@@ -305,7 +305,7 @@ def _solve(
         for a, value in zip(results, (count, *(v * v for v in lengths)), strict=True):
             a.fill_(value)
 
-    if not recording.deferred(fill):
+    if not events.deferred(fill):
         fill()
     return results
 
@@ -387,7 +387,7 @@ def _record(
 
     used = [b, x] if matrix is None else [b, x, matrix]
     # Its own reads, after which the copy to x takes the gradient of x.
-    cast(Any, recording.active.get()).record_func(solve_transposed, used)
+    cast(Any, events.tape()).record_func(solve_transposed, used)
 
 
 def _add(grad: array, values: NumpyArray) -> None:

@@ -22,11 +22,11 @@ from engine.builtins.library.trees import (
 from engine.classes import dataclass
 from engine.lang.types import FLOAT32, INT32, VectorType
 from engine.logger import log_warning
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.geometry import registry
 from engine.runtime.geometry.registry import Geometry, refuse
 from engine.runtime.geometry.tree import Tree, boxes, build
-from engine.runtime.recording import deferred
 from engine.runtime.structs import Struct
 
 VEC3 = VectorType(FLOAT32, 3)
@@ -120,14 +120,14 @@ class Bvh(Geometry):
 
     def refit(self) -> None:
         """Takes over the boxes as they are in `lowers` and `uppers` now."""
-        deferred(self.refit)  # in a captured graph it is done again
+        events.deferred(self.refit)  # in a captured graph it is done again
         low, high = self._boxes()
         self._contents = Contents.of(self._contents.tree, low, high)
 
     def rebuild(self, constructor: Any = None) -> None:
         """Makes the tree anew, of the boxes as they are now."""
         check_constructor("Bvh", constructor, self.groups)
-        deferred(lambda: self.rebuild(constructor))
+        events.deferred(lambda: self.rebuild(constructor))
         low, high = self._boxes()
         groups = None if self.groups is None else np.array(self.groups._parts)
         self._contents = Contents.of(build(low, high, self._leaf_size, groups), low, high)

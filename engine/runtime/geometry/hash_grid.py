@@ -22,11 +22,11 @@ from engine.builtins.library.hash_grid import (
 from engine.classes import dataclass
 from engine.lang.types import FLOAT16, FLOAT32, FLOAT64, INT32, ScalarType, VectorType
 from engine.lang.values import SCALAR_CLASSES, to_value_type
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.geometry import registry
 from engine.runtime.geometry.registry import Geometry, refuse
-from engine.runtime.recording import deferred, graph
 from engine.runtime.structs import Struct
 
 _MOST_CELLS = (1 << 31) - 1
@@ -130,8 +130,8 @@ class HashGrid(Geometry):
         LaunchError E202 for arrays of another type, and a radius that is not positive.
         """
         data, by = self._checked(points, radius, groups)
-        if graph.get() is not None:  # built now, too: launches ask for it
-            deferred(lambda: self.build(points, radius, groups))
+        if events.graph() is not None:  # built now, too: launches ask for it
+            events.deferred(lambda: self.build(points, radius, groups))
         self.groups = groups
         self.reserved = True
         self._contents = _built(self._dims, self._scalar, data, float(min(radius, 1e308)), by)

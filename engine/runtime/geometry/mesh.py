@@ -24,7 +24,7 @@ from engine.builtins.library.mesh_rays import MESH_QUERY, MESH_QUERY_RAY
 from engine.builtins.library.trees import BVHS, TREE_HEADS
 from engine.classes import dataclass
 from engine.lang.types import INT32
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.creation import empty
 from engine.runtime.geometry import bvh, pools, registry
@@ -178,7 +178,7 @@ class Mesh(Geometry):
 
     def refit(self) -> None:
         """Takes over the points as they are now; to be called when they have changed."""
-        recording.deferred(self.refit)  # in a captured graph it is done again
+        events.deferred(self.refit)  # in a captured graph it is done again
         self._made = self._parts(self._made.tree.tree)
 
     def _corners(self) -> Any:

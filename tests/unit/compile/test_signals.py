@@ -13,7 +13,7 @@ import pytest
 
 import engine as wp
 from engine.compile.cpu import interrupts
-from engine.runtime import recording
+from engine.runtime import events
 
 pytestmark = [
     pytest.mark.whole,
@@ -95,7 +95,7 @@ def test_a_launch_is_whole_or_was_not(kernel: Any) -> None:
                     wp.launch(kernel, N, args)
         except Late:
             raised += 1
-            recording.active.set(None)  # it may have come between a block's end and its `__exit__`
+            events.here.set(())  # it may have come between a block's end and its `__exit__`
         assert args[-1].numpy()[0] in (0, N), k
         assert signal.getsignal(signal.SIGINT) is own
     assert raised
@@ -148,7 +148,7 @@ def test_a_journal_is_freed_where_a_handler_raises() -> None:
                 with alarms(1e-4 * (k % 20 + 1)), wp.Tape():
                     wp.launch(in_place, N, args)
             except Late:
-                recording.active.set(None)
+                events.here.set(())
 
     run()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

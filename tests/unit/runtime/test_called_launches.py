@@ -19,7 +19,7 @@ import pytest
 import engine as wp
 from engine import hooks
 from engine.compile.cpu import launcher, schedule, table
-from engine.runtime import storage
+from engine.runtime import events
 from engine.runtime.launch import launch as plain_launch
 from engine.runtime.recorded_launch import BY_PYTHON
 from tests.unit.runtime.launching import NATIVE, made, scale, total, turns, way
@@ -234,9 +234,9 @@ def test_one_place_is_one_site() -> None:
     with tape:
         for k in range(60):
             if k == 20:
-                storage.watchers.append(lambda *a: None)
+                events.everywhere.append(events.Observer())
             if k == 40:
-                storage.watchers.clear()
+                events.everywhere.clear()
             wp.launch(scale, 4, [X], [Y, 2.0]), wp.launch(scale, 4, [Y], [X, 2.0])
     first, second = ([r._site for r in tape.records[k::2]] for k in (0, 1))
     assert len(set(map(id, first))) == len(set(map(id, second))) == 1

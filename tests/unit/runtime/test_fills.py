@@ -7,9 +7,8 @@ import pytest
 
 import engine as wp
 from engine import LaunchError
-from engine.runtime import creation
+from engine.runtime import creation, events
 from engine.runtime.data import element_value
-from engine.runtime.recording import bystanders
 from tests.unit.runtime.launching import alone
 from tests.unit.runtime.test_bare_copies import natively
 
@@ -134,7 +133,7 @@ def test_shapes_that_are_odd_and_fit():
 
 
 def test_whoever_listens_hears_of_new_arrays():
-    class Ear:
+    class Ear(events.Observer):
         def __init__(self):
             self.seen = []
 
@@ -143,11 +142,8 @@ def test_whoever_listens_hears_of_new_arrays():
 
     wp.full(3, 2.0)
     ear = Ear()
-    bystanders.append(ear)
-    try:
+    with events.observing(ear):
         made = [wp.full(3, 2.0), wp.ones(3)]
-    finally:
-        bystanders.remove(ear)
     assert all(x is y for x, y in zip(ear.seen, made, strict=True))
 
 

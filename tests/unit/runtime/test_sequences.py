@@ -15,7 +15,7 @@ import pytest
 import engine as wp
 from engine.compile.cpu import CPU, batch, launcher, schedule
 from engine.diagnostics import EngineError
-from engine.runtime import recording
+from engine.runtime import events
 from engine.runtime.guards import Guard
 from engine.tape.capture import capturing
 from tests.unit.runtime.launching import NATIVE, F, made, scale, talks, total, turns, way
@@ -283,6 +283,16 @@ def test_what_changes(
         assert a == b
 
 
+class Keys(events.Observer):
+    """Notes the kernels that are launched."""
+
+    def __init__(self, launched: list[str]) -> None:
+        self.keys = launched
+
+    def launching(self, kernel: Any, dim: Any, values: Any) -> None:
+        self.keys.append(kernel.key)
+
+
 def test_who_listens_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for short in (False, "native"):
@@ -290,11 +300,11 @@ def test_who_listens_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
             p, launched, out = training(5), [], []
             for k in range(6):
                 if k % 2:
-                    recording.observers.append(lambda kernel, dim: launched.append(kernel.key))
+                    events.everywhere.append(Keys(launched))
                 try:
                     wp.capture_launch(p.graphs[0])
                 finally:
-                    recording.observers.clear()
+                    events.everywhere.clear()
                 with capturing() as capture:
                     wp.capture_launch(p.graphs[0])
                 out.append((capture.launches, [[r.name for r in t.records] for t in capture.tapes]))

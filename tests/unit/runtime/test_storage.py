@@ -8,7 +8,7 @@ import pytest
 
 import engine as wp
 from engine import config
-from engine.runtime import chunks, storage
+from engine.runtime import chunks, events
 
 
 def hold(a, eager=False):
@@ -137,14 +137,18 @@ def test_whoever_watches_sees_each_write_and_has_exposed_memory_copied():
     a = wp.ones(4)
     view = a.numpy()
     seen = []
-    storage.watchers.append(lambda *write: seen.append(write))
-    try:
+
+    class Watcher(events.Observer):
+        keeps = True
+
+        def writing(self, *write):
+            seen.append(write)
+
+    with events.observing(Watcher()):
         h = hold(a)
         view[0] = 9
         assert read(h, a).tolist() == [1, 1, 1, 1]
         a.zero_()
-    finally:
-        storage.watchers.pop()
     assert seen == [(a.storage, a.lo, a.hi)]
 
 

@@ -20,7 +20,7 @@ import pytest
 import engine as wp
 from engine.compile.cpu import CPU, launcher, schedule
 from engine.diagnostics import EngineError
-from engine.runtime import recording, storage
+from engine.runtime import events, storage
 from engine.runtime.launch import launch as plain_launch
 from tests.unit.runtime.launching import NATIVE, made, scale, total, way
 
@@ -94,16 +94,28 @@ def test_all_of_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
 
 
+class Told(events.Observer):
+    """Notes what it is told of one kind."""
+
+    def __init__(self, told: list[Any], kind: str) -> None:
+        self.told, self.kind = told, kind
+
+    def launching(self, *what: Any) -> None:
+        self.told += [what] if self.kind == "launching" else []
+
+    def writing(self, *what: Any) -> None:
+        self.told += [what] if self.kind == "writing" else []
+
+
 def listening(what: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Has somebody listen, or a setting say otherwise; what is told."""
     told: list[Any] = []
-    if what == "observers":
-        monkeypatch.setattr(recording, "observers", recording.observers)
-        recording.observers.append(lambda *a: told.append(a))
-    elif what == "watchers":
-        storage.watchers.append(lambda *a: told.append(a))
-    elif what == "watching":
-        storage.watch(told.append)
+    if what == "launches":
+        events.everywhere.append(Told(told, "launching"))
+    elif what == "writes":
+        events.everywhere.append(Told(told, "writing"))
+    elif what == "writes here":
+        events.enter(Told(told, "writing"))
     elif what != "nothing":
         name, value = what.split("=")
         monkeypatch.setattr(wp.config, name, {"True": True, "False": False}.get(value, value))
@@ -113,7 +125,7 @@ def listening(what: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize(
     "what",
     [
-        "nothing", "observers", "watchers", "watching", "verify_fp=True",
+        "nothing", "launches", "writes", "writes here", "verify_fp=True",
         "verify_autograd_array_access=True", "overwrites=present", "overwrites=warn",
         "tape_snapshots=off", "tape_snapshots=eager", "enable_backward=False",
     ],
@@ -132,8 +144,8 @@ def test_who_listens_is_told(what: str, monkeypatch: pytest.MonkeyPatch) -> None
                 tape = iteration(x, y)
                 wp.launch(scale, 4, [x, y, 1.0])
             finally:
-                del recording.observers[:], storage.watchers[:]
-                storage.watching.set(None)
+                events.everywhere.clear()
+                events.here.set(())
             holds = [[h.lost for h in r.snapshots] for r in tape.records]
             kinds = [[type(h).__name__ for h in r.snapshots] for r in tape.records]
             found.append((len(told), x.grad.numpy().tobytes(), y.numpy().tobytes(), holds, kinds))

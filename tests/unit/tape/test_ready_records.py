@@ -11,7 +11,7 @@ import pytest
 import engine as wp
 from engine.compile.cpu import CPU, launcher, schedule
 from engine.diagnostics import EngineError
-from engine.runtime.storage import watchers
+from engine.runtime import events
 from tests.unit.runtime.launching import (
     NATIVE,
     made,
@@ -61,11 +61,13 @@ def test_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [x for x in came if x is not True]
         del came[:]
         told: list[Any] = []
-        watchers.append(lambda *what: told.append(what))
-        try:
+
+        class Told(events.Observer):
+            def writing(self, *what: Any) -> None:
+                told.append(what)
+
+        with events.observing(Told()):
             tape.backward(loss)
-        finally:
-            watchers.pop()
         assert came == [None]
         assert len(told) > 300
 

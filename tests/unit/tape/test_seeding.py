@@ -10,7 +10,7 @@ import pytest
 import engine as wp
 from engine.compile.cpu import pool, schedule, seeded
 from engine.compile.pipeline import Variants
-from engine.runtime import blank
+from engine.runtime import blank, events
 from engine.runtime.guards import Guard
 from engine.tape import seeding
 from tests.unit.tape.seeded import (
@@ -219,16 +219,17 @@ def test_gradients_that_are_retained(taken: list[bool]) -> None:
     assert not taken
 
 
-def test_who_watches_sees_the_cotangent_being_written(
-    taken: list[bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from engine.runtime import storage
-
+def test_who_watches_sees_the_cotangent_being_written(taken: list[bool]) -> None:
     recorded, _, y, c = recorded_pass(plain, (3000,))
     told: list[tuple[int, int]] = []
-    monkeypatch.setattr(storage, "watchers", [lambda s, lo, hi: told.append((lo, hi))])
+
+    class Watcher(events.Observer):
+        def writing(self, memory: Any, lo: int, hi: int) -> None:
+            told.append((lo, hi))
+
     taken.clear()
-    recorded.backward(grads={y: c})
+    with events.observing(Watcher()):
+        recorded.backward(grads={y: c})
     assert (y.grad.lo, y.grad.hi) in told
     assert not taken
 

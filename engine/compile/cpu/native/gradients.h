@@ -22,7 +22,7 @@ int wipe(object* a) {
 // Whether an array of plain numbers may be written off any tape, and nobody listens.
 bool is_off_tape(object* a) {
     world_t w;
-    return type_of(a) == py.array && w.look() && is_none(py.active)
+    return type_of(a) == py.array && w.look() && !w.tape
         && type_of(slot(a, A_IR)) == py.plain_kind;
 }
 
@@ -104,7 +104,7 @@ bool gather(object* const* values, const recipe_t& r, each_t& to, int64_t most) 
 object* cleared(object*, object* const* given, int64_t n) {
     if (n != 2 || !py.record_type || type_of(given[0]) != py.list_type) return nothing();
     world_t w;
-    if (!w.look() || !is_none(py.active)) return nothing();
+    if (!w.look() || w.tape) return nothing();
     launches_t launches(false);
     if (!launches.take(given[0], py.list_size(given[0]))) return nothing();
     int64_t most = 0;

@@ -82,17 +82,16 @@ struct python_t {
     // where nobody listens.
     object *none, *yes, *no, *real, *integer, *list_type, *tuple_type, *bytes_type, *zero,
         *overflow, *wrong_type, *no_attribute, *no_memory;
-    object *nowhere, *nobody, *settings, *cuts, *host, *active, *watching, *graph, *site, *total, *allocate, *home, *launcher,
-        *commander, *captured, *observed;
+    object *nowhere, *settings, *cuts, *host, *here, *site, *total, *allocate, *home, *launcher,
+        *commander;
     object *array, *plain_kind, *brief_type, *storage_type, *hold_type, *chunk_type, *record_type,
         *tape_type, *kernel_type, *plan_type, *command_type;
-    object *announce, *hold_on, *requires, *recipe, *options, *module, *enabled, *captures,
-        *records, *rows, *overwrites;
+    object *announce, *hold_on, *requires, *recipe, *options, *module, *enabled, *records, *rows, *overwrites;
     object *print_launches, *verify_fp, *device, *stack_limit, *journal_limit, *backward, *access,
         *kept, *restores, *snapshots, *lazy, *snapshot_limit,
         *native_after, *least, *finish;
     object* words[13];  // the names of `launch`'s parameters
-    object* quiet[5];
+    object* quiet[2];
     int64_t at[PLACES];
     int64_t version;  // of a dictionary: a number that changes whenever it does; 0 for none
     int64_t counted;  // an object begins with the plain number of its references
@@ -204,14 +203,6 @@ struct watched_t {
         return now;
     }
 };
-
-// Whether a context variable is None; false where it cannot be asked.
-bool is_none(object* variable) {
-    object* found = nullptr;
-    if (py.context(variable, nullptr, &found) != 0) return false;
-    if (found) drop(found);
-    return !found || found == py.none;
-}
 
 // What a weak reference leads to, for the caller to drop; null where that is gone.
 object* referred(object* reference) {

@@ -214,19 +214,17 @@ object* record_of(const recipe_t& r, object* const* row) {
 }
 
 struct tape_t {
-    object *captures = nullptr, *rows = nullptr, *overwrites = nullptr, *read = nullptr;
+    object *rows = nullptr, *overwrites = nullptr, *read = nullptr;
     object* records = nullptr;  // where somebody has looked
 
     ~tape_t() {
-        object* const parts[] = {captures, rows, overwrites, records};
+        object* const parts[] = {rows, overwrites, records};
         for (object* o : parts) if (o) drop(o);
     }
 
-    // Whether a tape is one as they are by default, to which nobody listens.
+    // Whether a tape is one as they are by default.
     bool take(object* tape) {
         if (type_of(tape) != py.tape_type || !settings.for_tapes()) return false;
-        captures = py.get(tape, py.captures);
-        if (captures != py.nobody) return false;
         rows = py.get(tape, py.rows);
         overwrites = rows ? py.get(tape, py.overwrites) : nullptr;
         read = overwrites ? slot(overwrites, O_READ) : nullptr;
@@ -383,17 +381,8 @@ object* launched(const recipe_t& r, object* extent, object* inputs, object* outp
     object* dim = grid(extent);
     if (!dim) return nothing();
     launch_t l(r, dim, place, depth);
-    object *tape = nullptr, *out = nullptr;
-    if (!l.take(inputs, outputs)) {
-        out = nothing();
-    } else if (record && py.context(py.active, nullptr, &tape) != 0) {
-        out = nullptr;
-    } else if (!tape || tape == py.none) {
-        out = unrecorded(l, w);
-    } else {
-        out = py.tape_type ? recorded(l, w, tape) : nothing();
-    }
-    if (tape) drop(tape);
+    object* const out = !l.take(inputs, outputs) ? nothing()
+        : record && w.tape ? recorded(l, w, w.tape) : unrecorded(l, w);
     drop(dim);
     return out;
 }

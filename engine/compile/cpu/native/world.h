@@ -50,14 +50,25 @@ settings_t settings;
 struct world_t {
     object *stack, *journal;
     long long least;
+    object* tape = nullptr;  // that records here; null for none
 
-    // Whether nobody listens to launches, and they go to the one device there is.
+    world_t() = default;
+    world_t(const world_t&) = delete;
+    void operator=(const world_t&) = delete;
+    ~world_t() { if (tape) drop(tape); }
+
+    // Whether nobody but one tape observes launches, and they go to the one device there is.
     bool look() {
         for (object* list : py.quiet) if (py.list_size(list)) return false;
         if (!settings.look()) return false;
-        // None has one before these lists say so.
-        if (py.list_size(py.captured) && !is_none(py.graph)) return false;
-        if (py.list_size(py.observed) && !is_none(py.watching)) return false;
+        object* here = nullptr;
+        if (py.context(py.here, nullptr, &here) != 0 || !here) return false;
+        const int64_t count = type_of(here) == py.tuple_type ? py.tuple_size(here) : -1;
+        object* const only = count == 1 ? py.tuple_item(here, 0) : nullptr;
+        const bool records = only && py.tape_type && type_of(only) == py.tape_type;
+        if (records) keep(tape = only);
+        drop(here);
+        if (count != 0 && !records) return false;
         stack = settings.stack, journal = settings.journal, least = settings.least;
         return true;
     }

@@ -7,22 +7,25 @@ from typing import Any
 
 import engine as wp
 from engine.autograd.watch.writes import Writes
-from engine.runtime import storage
+from engine.runtime import events
 from tests.unit.autograd.watch.programs import floats, said, twice, zeros
 
 NONE: frozenset[Any] = frozenset()
 
 
-class Noted:
+class Noted(events.Observer):
     """Writes while a block runs."""
 
     def __enter__(self) -> Writes:
         self.writes = Writes()
-        storage.watchers.append(self.writes.note)
+        events.everywhere.append(self)
         return self.writes
 
     def __exit__(self, *exc: object) -> None:
-        storage.watchers.remove(self.writes.note)
+        events.everywhere.remove(self)
+
+    def writing(self, memory: Any, lo: int, hi: int) -> None:
+        self.writes.note(memory, lo, hi)
 
 
 def test_the_first_write_since_then() -> None:
