@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     )
     from engine.lang.names import *  # noqa: F403
     from engine.public import *  # noqa: F403
+    from engine.runtime.command import Launch
     from engine.runtime.faults import Fault
     from engine.runtime.geometry.bvh import Bvh, BvhConstructor, BvhQuery
     from engine.runtime.geometry.hash_grid import HashGrid, HashGridQuery
@@ -87,7 +88,6 @@ if TYPE_CHECKING:
     )
     from engine.runtime.gpus import *  # noqa: F403
     from engine.runtime.launch import launch
-    from engine.runtime.recorded_launch import Launch
     from engine.runtime.stages import KernelStage, StageLine, kernel_stage
     from engine.runtime.tiled import launch_tiled
     from engine.runtime.watch import watching
@@ -145,7 +145,7 @@ _LATE = {
     "Fault": "engine.runtime.faults",
     "launch": "engine.runtime.launch",
     "map": "engine.runtime.mapping",
-    "Launch": "engine.runtime.recorded_launch",
+    "Launch": "engine.runtime.command",
     "launch_tiled": "engine.runtime.tiled",
     "HashGrid": "engine.runtime.geometry.hash_grid",
     "HashGridQuery": "engine.runtime.geometry.hash_grid",
@@ -229,22 +229,11 @@ def _nothing() -> None:
     pass
 
 
-_fast: dict[str, tuple[object, object]] = {}
-
-
-def _faster(name: str, plain: object, fast: object) -> None:
-    """Puts what does the same in the place of a name, now or when it is loaded."""
-    _fast[name] = plain, fast
-    if globals().get(name) is plain:
-        globals()[name] = fast
-
-
 hooks.instantiate = _instantiate
 hooks.adapter = _adapter
 hooks.product = _product
 hooks.prepare = _prepare
 hooks.prepare_gradients = _prepare_gradients
-hooks.faster = _faster
 
 
 class _Finder:
@@ -298,8 +287,7 @@ def __getattr__(name: str) -> Any:
     if name in _LATE:
         module = _load(_LATE[name])
         found = module if _LATE[name] == f"engine.{name}" else getattr(module, name)
-        plain, fast = _fast.get(name, (None, None))
-        globals()[name] = found = fast if plain is found else found
+        globals()[name] = found
         return found
     if name == "__all__":
         # Names of Python's own are left out: `from engine import *` must not change `max`.

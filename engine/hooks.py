@@ -30,10 +30,6 @@ def prepare_gradients() -> None:
     """
 
 
-def faster(name: str, plain: object, fast: object) -> None:
-    """Puts what does the same in the place of a public name, where users have not replaced it."""
-
-
 def adapter(cls: type) -> Any:
     """The adapter of the framework whose arrays a type is for, None for all other types.
 

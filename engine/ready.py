@@ -17,12 +17,12 @@ from engine.compile.cpu import libraries, runner, toolchain
 from engine.compile.facts import Facts
 from engine.frontend import prepare
 from engine.runtime import launch, plans
-from engine.runtime.plan_parts import Call, Selection
+from engine.runtime.plan_parts import Selection
 
 __all__ = ["launch", "libraries", "plans", "runner"]
 
 prepare()
-complete(Call, Entry, Facts, Selection, Stored, toolchain.Toolchain)
+complete(Entry, Facts, Selection, Stored, toolchain.Toolchain)
 if sys.platform.startswith("linux"):  # elsewhere a program is asked
     toolchain.cpu_features()
 with contextlib.suppress(OSError):  # told by what launches

@@ -26,12 +26,12 @@ from engine.compile.backend import Limits
 from engine.compile.cpu import CPU, launcher, runner
 from engine.compile.cpu.brief import Brief
 from engine.diagnostics import EngineError
-from engine.runtime import events
+from engine.runtime import events, launch, quick
 from engine.runtime.execute import Executable
 from engine.runtime.plan import Plan
+from engine.runtime.plan_parts import BoundLaunch
 from engine.tape.launch_record import LaunchRecord
 from engine.tape.passes import PassLog, noting
-from engine.tape.tape import Tape
 
 __engine_tool__ = True  # the calls are those of tests
 
@@ -48,7 +48,7 @@ class Warmth:
         self._active = False
         made = launcher.maker.made
         assert made is not None
-        plain = Tape.run_launch
+        plain = launch.run
 
         def counted(function: Callable[..., Any]) -> Callable[..., Any]:
             def call(*given: Any) -> Any:
@@ -59,22 +59,16 @@ class Warmth:
             return call
 
         @wraps(plain)
-        def run_launch(
-            tape: Tape, plan: Plan, dim: Any, values: list[Any], blob: bytes, inputs: int, site: Any
-        ) -> None:
-            if self._active and events.tape() is tape:
-                prepare(plan, dim, values, blob)
-                came = None
-                if plan.hurry():
-                    given = values[:inputs], values[inputs:]
-                    came = made.whole(plan.recipe, dim, *given, True, site)
-                if came is not None:
+        def run(bound: BoundLaunch) -> None:
+            if self._active and bound.recorded and events.tape() is not None:
+                prepare(bound.plan, bound.dim, bound.values, bound.blob)
+                if quick.try_again(bound):
                     self.count += 1
-                    return None if came is True else plan.finish(dim, came)
-            return plain(tape, plan, dim, values, blob, inputs, site)
+                    return
+            plain(bound)
 
         self._functions = made._replace(back_all=counted(made.back_all), made=counted(made.made))
-        Tape.run_launch = run_launch  # type: ignore[method-assign]
+        launch.run = run
 
     @contextmanager
     def active(self, early: bool) -> Iterator[None]:
@@ -86,8 +80,6 @@ class Warmth:
         with pytest.MonkeyPatch.context() as m:
             m.setattr(launcher.maker, "made", functions)
             m.setattr(CPU, "made", functions)
-            m.setattr(wp, "launch", functions.call)
-            m.setattr(wp.Launch, "launch", functions.command)
             m.setattr(self, "_active", early)
             yield
 

@@ -169,10 +169,6 @@ class Brief(Protocol):
     journal: int
 
     @property
-    def go(self) -> Any:
-        """Not None where `at_once` may be asked."""
-
-    @property
     def any_arguments(self) -> bool:
         """Whether it is the short way for all arguments alike."""
 
@@ -183,14 +179,6 @@ class Brief(Protocol):
 
     def run(self, args: bytes, spare: Callable[[], Entry] | None) -> Outcome | None:
         """What `Backend.run` gives; None where that has to be asked, and nothing has run."""
-
-    def at_once(
-        self, values: list[Any], args: bytes, spare: Callable[[], Entry] | None
-    ) -> Outcome | None:
-        """The same, and announces the writes to arrays among the arguments before.
-
-        Of an adjoint, `args` are without the gradients. None where nothing has happened.
-        """
 
 
 # A launch or write among others: how it is run, which its backend knows, its arguments, and what

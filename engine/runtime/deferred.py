@@ -8,46 +8,32 @@ from typing import TYPE_CHECKING, Any
 from engine.compile.cpu.launcher import maker
 
 if TYPE_CHECKING:
-    from engine.diagnostics.site import Site
     from engine.runtime.array import array
     from engine.runtime.events import Recorder
-    from engine.runtime.plan_parts import Call
+    from engine.runtime.plan_parts import BoundLaunch
 
 Operation = Callable[[], object]
 Noted = tuple[Operation, "Recorder | None"]  # with the tape that is active
 
 
 class DeferredLaunch:
-    """A launch that a graph has captured. run: runs it, and tells all who listen.
+    """A launch that a graph has captured.
 
-    simple: whether it takes just the arguments of `call`, as they are, and is not kept off tapes.
+    run: runs it again. simple: whether it takes just its arguments, as they are, and is not kept
+    off tapes.
     """
 
-    __slots__ = ("_inputs", "_outputs", "call", "run", "simple", "site")
+    __slots__ = ("launch", "run", "simple")
 
-    def __init__(self, call: Call, run: Operation, simple: bool, site: Site | None) -> None:
-        self.call = call
+    def __init__(
+        self, launch: BoundLaunch, run: Callable[[BoundLaunch], None], simple: bool
+    ) -> None:
+        self.launch = launch
         self.run = run
         self.simple = simple
-        self.site = site
-        self._inputs = call.values[: call.inputs]
-        self._outputs = call.values[call.inputs :]
 
     def __call__(self) -> None:
-        plan, functions = self.call.plan, maker.functions
-        if (
-            functions is not None and self.simple and self.site is not None
-            and (plan.recipe or plan.hurry())
-        ):  # fmt: skip
-            came = functions.whole(
-                plan.recipe, self.call.dim, self._inputs, self._outputs, True, self.site
-            )
-            if came is True:
-                return
-            if came is not None:
-                plan.finish(self.call.dim, came)
-                return
-        self.run()
+        self.run(self.launch)
 
 
 class DeferredWrite:

@@ -24,7 +24,10 @@ from engine.runtime.storage import Storage
 if TYPE_CHECKING:
     from engine.runtime.device import Device
 
-_MODULES = ("engine.runtime.launch", "engine.runtime.transfer", "engine.tape.tape")
+_MODULES = (
+    "engine.runtime.adjoint_launch", "engine.runtime.launch", "engine.runtime.transfer",
+    "engine.tape.tape",
+)  # fmt: skip
 _AFTER = 1  # runs by Python that come first: they compile, and make gradients
 _MISSES = 2  # runs in a row that found other tapes than were captured, and were left to Python
 

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from engine.compile.backend import Limits
     from engine.runtime.array import array
     from engine.runtime.deferred import DeferredLaunch
+    from engine.runtime.execute import Done, Executable
     from engine.runtime.faults import Fault
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Plan
-    from engine.runtime.plan_parts import Call
+    from engine.runtime.plan_parts import BoundLaunch
     from engine.runtime.storage import Storage
 
 Written = Callable[[], None]
@@ -79,7 +80,7 @@ class Observer:
         them.
         """
 
-    def unrecorded(self, call: Call, site: Site | None) -> None:
+    def unrecorded(self, launch: BoundLaunch) -> None:
         """A launch is about to run that no tape records, though it was not asked to stay off."""
 
     def launched(self, plan: Plan, values: list[Any]) -> None:
@@ -177,13 +178,10 @@ class Recorder(Observer):
     __slots__ = ()
     is_tape = True
 
-    def run_launch(
-        self, plan: Plan, dim: tuple[int, ...], values: list[Any], blob: bytes, inputs: int,
-        site: Site | None,
-    ) -> None:  # fmt: skip
-        """Runs a launch with checked arguments (`blob` are `values`, as bytes), and records it.
+    def begin_launch(self, launch: BoundLaunch) -> tuple[Executable, Done]:
+        """Has a launch that is about to run recorded.
 
-        inputs: how many of them the caller named as inputs.
+        What it runs as; and what is to be called when it has run, with what it saved.
         """
         raise NotImplementedError
 
@@ -213,7 +211,7 @@ class Recorder(Observer):
         """Closes the group opened last."""
         raise NotImplementedError
 
-    def sketch_launch(self, call: Call, site: Site | None) -> None:
+    def sketch_launch(self, launch: BoundLaunch) -> None:
         """Notes a launch that a graph has captured, and that has not run."""
         raise NotImplementedError
 
@@ -275,8 +273,13 @@ _lock = Lock()
 
 def observers() -> Here:
     """All who are to be told now."""
-    settings = vars(config)
-    return (*everywhere, *here.get(), *(o for k, o in _by_setting.items() if settings[k]))
+    found = here.get()
+    if everywhere:
+        found = (*everywhere, *found)
+    if config.print_launches or config.verify_fp:
+        settings = vars(config)
+        found = (*found, *(o for name, o in _by_setting.items() if settings[name]))
+    return found
 
 
 @contextmanager
@@ -361,20 +364,17 @@ def sanitizers() -> list[Observer]:
     return [o for o in everywhere if o.bounds] if everywhere else []
 
 
+def are_any() -> bool:
+    """Whether anybody is told of launches."""
+    return bool(everywhere or here.get())
+
+
 def are_writes_observed() -> bool:
     """Whether anybody is told of each write, or takes it."""
     found = here.get()
     if not (found or everywhere):
         return False
     return any("writing" in o.heeds for o in (*everywhere, *found))
-
-
-def are_only_tapes() -> bool:
-    """Whether nobody is told of launches and writes but tapes, and no setting asks for more."""
-    if everywhere or any(not o.is_tape for o in here.get()):
-        return False
-    settings = vars(config)
-    return not any(settings[k] for k in _by_setting)
 
 
 # ---- what happens

@@ -180,7 +180,7 @@ class Executable:
                     done(None)
                 return _NOTHING
             if came is not None:
-                return self.tell(came, dim, done, quiet)
+                return self.finish(came, dim, done, quiet)
         if 0 in dim:
             if done is not None:
                 done(None)
@@ -215,22 +215,6 @@ class Executable:
             and brief.journal == config.journal_limit_bytes
         ):  # fmt: skip
             return brief.run(args, self._spare)
-        return None
-
-    def at_once(self, dim: tuple[int, ...], values: list[Any], args: bytes) -> Outcome | None:
-        """Announces writes, and runs a whole grid; None where that is left to Python.
-
-        Nothing has happened then. values: the arguments. Of an adjoint, `args` are those of the
-        launch. For plans, which say at first what is written.
-        """
-        brief = self.briefs.get(dim)
-        if (
-            brief and brief.go is not None and not events.everywhere
-            and brief.stack == config.stack_limit_bytes
-            and brief.journal == config.journal_limit_bytes and not events.are_writes_observed()
-            and config.native_after >= 0
-        ):  # fmt: skip
-            return brief.at_once(values, args, self._spare)
         return None
 
     def run_seeded(
@@ -268,10 +252,10 @@ class Executable:
         assert brief
         return brief.left(values, args, came, self._spare)
 
-    def tell(
+    def finish(
         self, came: Outcome, dim: tuple[int, ...], done: Done | None = None, quiet: bool = False
     ) -> Execution:
-        """What `run` does with what came of a short run."""
+        """Tells what came of a native run, as `run` does; raises what it raises."""
         assert self._entry is not None
         return _ended(self._entry, came, dim, done, quiet)
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from engine import config
-from engine.compile.backend import NOTHING, Backend, Marks
-from engine.compile.cpu import CPU
+from engine.compile.backend import Backend, Marks
 from engine.compile.cpu.launcher import Words, kinds_words, maker
 from engine.compile.pipeline import Variants
 from engine.lang.structs import PLACES, Argument, leaves
 from engine.lang.types import is_float
-from engine.locks import Lock
 from engine.runtime import events, quick
 from engine.runtime.ahead import with_adjoint
 from engine.runtime.annotation import describe
 from engine.runtime.arguments import Arguments
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
-from engine.runtime.device import HOST, Device, others
+from engine.runtime.device import Device
 from engine.runtime.execute import Executable
 from engine.runtime.guards import objection
 from engine.runtime.launch_errors import fail
@@ -30,10 +28,6 @@ from engine.runtime.quick import NOBODY
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
     from engine.runtime.relinks import Relinks
-
-
-_HOST = HOST.alias
-_lock = Lock()
 
 
 class Plan:
@@ -86,9 +80,8 @@ class Plan:
         self.plain: bool = (
             self.arguments is None and self.relinks is None and not (self.tables or self.apart)
         )
-        self._kinds = tuple((p.array_kind, p.pack) for p in self.params)
         self._words: Words | Literal[False] | None = None
-        # What native functions are told of it, and where: see `quick`. 0 before somebody looks.
+        # What native functions are told of it, and where: see `quick`. 0 before it was compiled.
         self._recipe: Words | None = None
         self.recipe: int | None = 0
         self._selections: dict[tuple[int, frozenset[str], bool], Selection] = {}
@@ -112,6 +105,7 @@ class Plan:
         if self._forward is None:
             marks = Marks(self.writes, False)
             self._forward = Executable(self.backend, self.variants, "forward", marks=marks)
+            quick.prepare(self, self._forward)
         return self._forward
 
     def has_adjoint(self, s: Selection) -> bool:
@@ -129,89 +123,12 @@ class Plan:
                 self._adjoints[wrt, journaled] = found
         return found
 
-    def for_place(self, place: Device) -> Plan | None:
-        """The plan for a device among several, where nobody listens to launches there.
-
-        None where there is none yet, or launches have to be looked at.
-        """
-        if (
-            events.everywhere or events.graph() is not None
-            or config.print_launches or config.verify_fp
-        ):  # fmt: skip
-            return None
-        return self if self.backend is place.backend else self._siblings.get(place.backend)
-
-    def all_on(self, place: Device, values: list[Any]) -> bool:
-        """Whether all arrays of a launch are on a device."""
-        for p in self.array_params:
-            a = values[p.index]
-            if a is not None and a.storage.device is not place:
-                return False
-        return True
-
-    def is_unheard(self) -> bool:
-        """Whether nobody listens to launches or captures them, and they can only go to one place.
-
-        Every launch asks: what was never used in the process is known without a look.
-        """
-        return not (
-            events.everywhere or others or events.graph() is not None
-            or config.print_launches or config.verify_fp or config.device is not _HOST
-            or self.backend is not CPU
-        )  # fmt: skip
-
     @property
     def words(self) -> Words | Literal[False]:
         """What `Functions.pack` is told of the parameters; False where it cannot pack them."""
         if self._words is None:
             self._words = kinds_words([(p.array_kind, p.kind) for p in self.params]) or False
         return self._words
-
-    def hurry(self) -> int | None:
-        """Has launches go without Python, where that can be, once it was compiled; the recipe."""
-        if self.recipe == 0 and self._forward is not None:
-            made = quick.recipe(self, self._forward) if self.plain else None
-            with _lock:  # others may be here, and what they use stays
-                if self.recipe == 0:
-                    self._recipe, self.recipe = made, None if made is None else made.at
-        return self.recipe
-
-    def finish(self, dim: Any, left: list[Any]) -> None:
-        """Tells what a launch without Python left: see `Functions.whole`."""
-        dim = (dim,) if dim.__class__ is int else dim
-        state, of = left
-        if of.__class__ is list:
-            forward, blob = self.forward, self.pack(of)
-            assert blob is not None
-            forward.tell(forward.left(dim, of, blob, state), dim)
-        else:
-            tape = events.tape()
-            assert tape is not None
-            tape.finish_launch(of, state)
-
-    def pack(self, args: list[Any]) -> bytes | None:
-        """The arguments of a plain launch as bytes; None where `bind` has to look at them."""
-        if maker.functions is not None and self.words:
-            packed = maker.functions.pack(self.words.at, args)
-            if packed is not None:
-                return packed
-        kinds = self._kinds
-        parts = []
-        try:
-            if len(args) != len(kinds):
-                return None
-            for (kind, pack), v in zip(kinds, args):  # noqa: B905  # as many: see above
-                if v.__class__ is array:
-                    if v._ir is not kind:
-                        return None
-                    parts.append(v._packed)
-                elif kind is None:
-                    parts.append(pack(v))
-                else:
-                    return None
-        except Mismatch:
-            return None
-        return b"".join(parts)
 
     def bind(
         self, args: list[Any], dim: tuple[int, ...] = (1,), device: Device | None = None
@@ -229,6 +146,11 @@ class Plan:
             names = ", ".join(p.name for p in self.params)
             raise fail("E201", f"kernel {self.kernel.key!r} got the wrong number of arguments",
                        f"expected {self.count} ({names}), got {len(args)}")  # fmt: skip
+        made = maker.functions
+        if made is not None and self.words and device is None and not self.apart:
+            packed = made.pack(self.words.at, args)
+            if packed is not None:
+                return args, packed
         parts = []
         for p, v in zip(self.params, args, strict=True):
             if v.__class__ is array and v._ir is p.array_kind:
@@ -372,26 +294,6 @@ class Plan:
                     storage.before_write(a.lo, a.hi)
                 else:
                     storage.version += 1  # all that it would do
-
-    def run(self, dim: tuple[int, ...], values: list[Any], blob: bytes) -> None:
-        """Runs the kernel as written, with checked arguments. Raises LaunchError (E206)."""
-        forward = self._forward or self.forward
-        at_once = forward.at_once(dim, values, blob)
-        if at_once is not None:
-            if at_once is not NOTHING:
-                forward.tell(at_once, dim)
-            return
-        self.check_written(values)
-        came, brief = None, forward.briefs.get(dim)
-        if (
-            brief and not events.sanitizers() and brief.stack == config.stack_limit_bytes
-            and brief.journal == config.journal_limit_bytes
-        ):  # fmt: skip
-            came = brief.run(blob, None)
-        if came is None:
-            forward.run(dim, blob)
-        elif came is not NOTHING:
-            forward.tell(came, dim)
 
     def _check_writable(self, values: list[Any]) -> None:
         for i in self.writes:

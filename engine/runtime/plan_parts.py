@@ -12,6 +12,10 @@ from engine.runtime.execute import Executable
 from engine.runtime.pack import Packer, null, packer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engine.diagnostics.site import Site
+    from engine.runtime.links import Gathered
     from engine.runtime.plan import Plan
 
 
@@ -68,11 +72,12 @@ class Forms(NamedTuple):
     recorded: bool
 
 
-@dataclass(slots=True)
-class Call:
+class BoundLaunch(NamedTuple):
     """One launch with checked arguments: `blob` is `values` as the kernel reads them.
 
-    inputs: how many of the arguments the caller named as inputs.
+    inputs: how many of the arguments the caller named as inputs. site: of the user's call.
+    recorded: whether a tape that is active records it. gathered: what stands for arrays in structs
+    in arrays. given: the arguments as the user gave them, where they have to be bound again.
     """
 
     plan: Plan
@@ -80,3 +85,12 @@ class Call:
     values: list[Any]
     blob: bytes
     inputs: int
+    site: Site | None = None
+    recorded: bool = True
+    gathered: Gathered | None = None
+    given: Sequence[Any] = ()
+
+    @property
+    def simple(self) -> bool:
+        """Whether it takes just its arguments, as they are, each time that it runs."""
+        return self.gathered is None and not self.plan.tables

@@ -13,6 +13,7 @@ from engine.compile.cpu import CPU
 from engine.compile.cpu.launcher import Functions, Words, maker, row_words
 from engine.diagnostics.site import Site, call_site
 from engine.lang.types import ArrayType
+from engine.locks import Lock
 from engine.runtime import events, storage
 from engine.runtime.array import array
 from engine.runtime.chunks import Chunk
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
 
     from engine.runtime.execute import Executable
     from engine.runtime.plan import Plan
+    from engine.runtime.plan_parts import BoundLaunch
 
 # What shares no memory with anything that is written; always this object.
 NOBODY: frozenset[str] = frozenset()
+_lock = Lock()
 _MOST = 64  # arguments, as `VALUES` in native/world.h
 
 
@@ -34,10 +37,8 @@ def _late() -> dict[str, Any]:
     from engine.compile.cpu.brief import Brief
     from engine.runtime.execute import Executable
     from engine.runtime.kernel import Kernel
-    from engine.runtime.launch import launch
     from engine.runtime.plan import Plan
     from engine.runtime.plan_parts import Selection
-    from engine.runtime.recorded_launch import BY_PYTHON, Launch
 
     return {
         "array": array, "plain_kind": ArrayType, "brief": Brief, "hold": storage.Hold,
@@ -45,12 +46,48 @@ def _late() -> dict[str, Any]:
         "selection": Selection, "call": Site, "nowhere": NOBODY, "settings": vars(config),
         "cuts": vars(schedule), "host": HOST.alias, "here": events.here,
         "site": call_site,
-        "total": Chunk.total, "allocate": CPU.allocate, "home": HOST, "launcher": launch,
-        "kernel": Kernel, "planned": Plan, "command": Launch, "commander": BY_PYTHON,
+        "total": Chunk.total, "allocate": CPU.allocate, "home": HOST,
+        "kernel": Kernel, "planned": Plan,
     }  # fmt: skip
 
 
 maker.begin((events.everywhere, others), _late)
+
+
+def try_again(launch: BoundLaunch) -> bool:
+    """Runs a launch natively that was bound before; False where nothing has happened."""
+    functions, plan = maker.functions, launch.plan
+    if functions is None or not (plan.recipe and launch.recorded and launch.simple):
+        return False
+    n, values, dim = launch.inputs, launch.values, launch.dim
+    came = functions.whole(plan.recipe, dim, values[:n], values[n:], True, launch.site)
+    if came is None:
+        return False
+    if came is not True:
+        finish(plan, dim, *came)
+    return True
+
+
+def finish(plan: Plan, dim: Any, state: bytes, of: Any) -> None:
+    """Tells what a native launch left. state: its launch structure. of: its values, or its record,
+    which is not on the tape then.
+    """
+    dim = (dim,) if dim.__class__ is int else dim
+    if of.__class__ is list:
+        forward = plan.forward
+        forward.finish(forward.left(dim, of, plan.bind(of)[1], state), dim)
+    else:
+        tape = events.tape()
+        assert tape is not None
+        tape.finish_launch(of, state)
+
+
+def prepare(plan: Plan, forward: Executable) -> None:
+    """Has launches of a plan go natively from now on, where that can be."""
+    made = recipe(plan, forward) if plan.plain else None
+    with _lock:  # others may be here, and what they use stays
+        if plan.recipe == 0:
+            plan._recipe, plan.recipe = made, None if made is None else made.at
 
 
 def functions() -> Functions | None:

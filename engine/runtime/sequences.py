@@ -19,7 +19,7 @@ from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Noted, Operat
 from engine.runtime.device import HOST
 from engine.runtime.execute import Executable
 from engine.runtime.guards import objection
-from engine.runtime.plan_parts import Call
+from engine.runtime.plan_parts import BoundLaunch
 from engine.runtime.storage import Storage
 
 Simple = DeferredLaunch | DeferredWrite
@@ -90,7 +90,7 @@ def is_quiet() -> bool:
     )  # fmt: skip
 
 
-def as_step(executable: Executable, call: Call, now: Limits) -> Step | None:
+def as_step(executable: Executable, call: BoundLaunch, now: Limits) -> Step | None:
     """A launch as one of several; None where it cannot be, or not yet."""
     plan = call.plan
     if plan.backend is not CPU:
@@ -110,7 +110,7 @@ def as_one(steps: Sequence[Step], now: Limits) -> Batch | None:
 def _written(operation: Simple) -> list[array]:
     if isinstance(operation, DeferredWrite):
         return [operation.dest]
-    call = operation.call
+    call = operation.launch
     return [a for i in call.plan.writes if (a := call.values[i]) is not None]
 
 
@@ -160,8 +160,8 @@ class _Part:
     def _tell(self, number: int, came: Outcome) -> None:
         operation = self._operations[number]
         assert isinstance(operation, DeferredLaunch)  # others leave nothing
-        call = operation.call
-        call.plan.forward.tell(came, call.dim)
+        call = operation.launch
+        call.plan.forward.finish(came, call.dim)
 
 
 class _Stale:
@@ -229,10 +229,10 @@ def _parts(operations: Sequence[Simple], now: Limits) -> Sequence[Operation] | N
     for operation in operations:
         if isinstance(operation, DeferredWrite):
             step = write_as_step(operation)
-        elif not is_compiled(operation.call.plan._forward):
+        elif not is_compiled(operation.launch.plan._forward):
             return None  # the runs so far ended before it
         else:
-            step = as_step(operation.call.plan.forward, operation.call, now)
+            step = as_step(operation.launch.plan.forward, operation.launch, now)
         if step is None:
             close()
             parts.append(operation)

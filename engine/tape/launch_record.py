@@ -14,7 +14,7 @@ from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, KernelError, Span, TapeError
 from engine.diagnostics.site import Site
 from engine.logger import log_warning
-from engine.runtime import events, faults, quick
+from engine.runtime import events, faults
 from engine.runtime.array import array
 from engine.runtime.execute import Executable, foreseen
 from engine.runtime.kernel import Kernel
@@ -309,8 +309,6 @@ class LaunchRecord(Record):
     def is_ready(self) -> bool:
         """Whether its adjoint can run as it did before: there is nothing to compile or to say."""
         found = self.selection
-        if quick.functions() is not None:
-            self.plan.hurry()
         return (
             found.adjoint is not None and self.dim in found.cleared and not events.sanitizers()
             and config.overwrites != "present"
@@ -381,13 +379,6 @@ class LaunchRecord(Record):
         selection, values = self.selection, self.values
         adjoint = selection.adjoint
         assert adjoint is not None
-        if self.journal is None and not config.verify_fp:
-            came = adjoint.at_once(self.dim, values, self.blob)
-            if came is not None:
-                self.stack_bytes = (
-                    0 if came is NOTHING else adjoint.tell(came, self.dim).stack_bytes
-                )
-                return
         loud = events.are_writes_observed()
         parts, grads = [self.blob], []
         for i in selection.gradients:
@@ -408,7 +399,7 @@ class LaunchRecord(Record):
         elif came is None:
             self._run(adjoint, blob)
         else:
-            self.stack_bytes = adjoint.tell(came, self.dim).stack_bytes
+            self.stack_bytes = adjoint.finish(came, self.dim).stack_bytes
         if events.everywhere or config.verify_fp:
             self._look(selection, grads)
 

@@ -144,9 +144,9 @@ class RecordedLaunch:
     __slots__ = ("aliased", "call", "held", "selection", "site", "step", "watched", "writes")
 
     def __init__(self, operation: DeferredLaunch, now: Limits) -> None:
-        call = self.call = operation.call
+        call = self.call = operation.launch
         plan, values = call.plan, call.values
-        self.site = operation.site
+        self.site = operation.launch.site
         self.aliased = plan.aliased(values) if plan.pairs else NOBODY
         self.selection: Selection = plan.select(values, self.aliased)
         self.step: Step | None = None
@@ -293,7 +293,7 @@ class Piece:
             assert journal is None
             done[0] = number + 1
 
-        launch.selection.executable.tell(came, launch.call.dim, ran)
+        launch.selection.executable.finish(came, launch.call.dim, ran)
 
     def held(self, number: int, holds: Sequence[Hold]) -> list[Hold | None]:
         """What a launch holds, of the holds of a run."""
@@ -386,7 +386,7 @@ class Replay:
         launch = self.piece.launches[number]
         adjoint = launch.selection.adjoint
         assert adjoint is not None
-        self.stacks[number] = adjoint.tell(came, launch.call.dim).stack_bytes
+        self.stacks[number] = adjoint.finish(came, launch.call.dim).stack_bytes
 
 
 def asks(a: array) -> bool:

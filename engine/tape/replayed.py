@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from engine import config, hooks
 from engine.compile.backend import Limits
-from engine.diagnostics.site import Site, call_site
+from engine.diagnostics.site import call_site
 from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.blocks import Block
 from engine.runtime.deferred import DeferredLaunch, Noted, Operation
-from engine.runtime.plan_parts import Call
+from engine.runtime.plan_parts import BoundLaunch
 from engine.tape import rows
 from engine.tape.memory import MemoryUse, memory_of, own_memory
 from engine.tape.overwrites import MODES, Overwrites
@@ -173,9 +173,9 @@ class ReplayedTape(Block, events.Recorder):
 
         return pieces(launches, now)
 
-    def sketch_launch(self, call: Call, site: Site | None) -> None:
+    def sketch_launch(self, launch: BoundLaunch) -> None:
         """Notes a launch that a graph has captured, and that has not run."""
-        self._add(record_of(call, site))
+        self._add(record_of(launch))
 
     def sketch_write(self, dest: array, src: array | None, what: str) -> None:
         """The same for a copy, or for a fill where `src` is None."""
@@ -206,12 +206,14 @@ class ReplayedTape(Block, events.Recorder):
             self._stack = self._stack.until(count)
 
 
-def record_of(call: Call, site: Site | None) -> LaunchRecord:
+def record_of(launch: BoundLaunch) -> LaunchRecord:
     """The record of a launch, of which nothing is held."""
-    plan, values = call.plan, call.values
+    plan, values = launch.plan, launch.values
     aliased = plan.aliased(values)
     selection = plan.select(values, aliased)
-    return LaunchRecord(plan, call.dim, values, call.blob, call.inputs, site, aliased, selection)
+    return LaunchRecord(
+        plan, launch.dim, values, launch.blob, launch.inputs, launch.site, aliased, selection
+    )
 
 
 def _unseen(

@@ -90,7 +90,7 @@ def run_ready(listed: list[Any], made: Callable[[], list[Any]]) -> bool:
             adjoint = r.selection.adjoint
             assert adjoint is not None
             outcome = adjoint.left(r.dim, r.values, r.blob, came[8:])
-            r.stack_bytes = adjoint.tell(outcome, r.dim).stack_bytes
+            r.stack_bytes = adjoint.finish(outcome, r.dim).stack_bytes
         number -= 1
         came = functions.back_all(records, number) if number >= 0 else True
     return True

@@ -10,20 +10,20 @@ from typing import Any
 from weakref import WeakSet
 
 from engine import config
-from engine.compile.backend import IN_ORDER, NOTHING, Journal
+from engine.compile.backend import IN_ORDER, Journal
 from engine.diagnostics import Diagnostic, TapeError
-from engine.diagnostics.site import Site, call_site, call_span
+from engine.diagnostics.site import call_site, call_span
 from engine.runtime import events, quick
 from engine.runtime.array import array
 from engine.runtime.blocks import Leave
 from engine.runtime.device import get_device, others
 from engine.runtime.device_graphs import bypassed, check_recorded
 from engine.runtime.events import Written
+from engine.runtime.execute import Done, Executable
 from engine.runtime.guards import Guard
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
-from engine.runtime.plan import Plan
-from engine.runtime.plan_parts import Call
+from engine.runtime.plan_parts import BoundLaunch
 from engine.tape import access, rows
 from engine.tape.backward import (
     Pass,
@@ -139,14 +139,12 @@ class Tape(ReplayedTape):
         """
         return self._scopes.markers()
 
-    def run_launch(
-        self, plan: Plan, dim: tuple[int, ...], values: list[Any], blob: bytes, inputs: int,
-        site: Site | None,
-    ) -> None:  # fmt: skip
-        """Runs a launch with checked arguments (`blob` are `values`, as bytes), and records it.
+    def begin_launch(self, launch: BoundLaunch) -> tuple[Executable, Done]:
+        """Has a launch that is about to run recorded.
 
-        inputs: how many of them the caller named as inputs.
+        What it runs as; and what is to be called when it has run, with what it saved.
         """
+        plan, values = launch.plan, launch.values
         began, followers = 0.0, self._followers()
         if followers:
             reads = [values[i] for i in plan.only_read if values[i] is not None]
@@ -155,32 +153,20 @@ class Tape(ReplayedTape):
             began = perf_counter()
         aliased = plan.aliased(values) if plan.pairs else quick.NOBODY
         selection = plan.select(values, aliased)
-        record = LaunchRecord(plan, dim, values, blob, inputs, site, aliased, selection)
+        record = LaunchRecord(
+            plan, launch.dim, values, launch.blob, launch.inputs, launch.site, aliased, selection
+        )
         self._hold(record, followers)
         if self._verifies():
             access.launched(record)
         changes = self._overwrites.launched(record, self._count)
-        executable = selection.executable
-        if not (changes or began):
-            came = executable.at_once(dim, values, blob)
-            if came is None:
-                plan.check_written(values)
-                came = executable.brief(dim, blob)
-            if came is NOTHING:  # as nearly all end
-                self._add(record)
-                return
-            if came is not None:
-                executable.tell(came, dim, partial(self._ran, record, changes, began))
-                return
-        else:
-            plan.check_written(values)
-        executable.run(dim, blob, partial(self._ran, record, changes, began))
+        return selection.executable, partial(self._ran, record, changes, began)
 
     def finish_launch(self, record: LaunchRecord, state: bytes) -> None:
         """Takes the record of a launch that ran without Python, and left something."""
         executable, dim = record.selection.executable, record.dim
         came = executable.left(dim, record.values, record.blob, state)
-        executable.tell(came, dim, partial(self._ran, record, (), 0.0))
+        executable.finish(came, dim, partial(self._ran, record, (), 0.0))
 
     def _ran(
         self, record: LaunchRecord, changes: Sequence[Change], began: float,
@@ -260,15 +246,16 @@ class Tape(ReplayedTape):
         if why:
             what = f"kernel {kernel.key!r} {why}, so its launch cannot be recorded afterwards"
             raise self._misused(what, help="launch it inside the tape's `with` block")
-        call, site = Call(plan, grid(dim, kernel), values, blob, len(inputs)), call_site()
-        if events.deferred(partial(self._record, call, site), self):
-            self.sketch_launch(call, site)
+        shape, site = grid(dim, kernel), call_site()
+        launch = BoundLaunch(plan, shape, values, blob, len(inputs), site)
+        if events.deferred(partial(self._record, launch), self):
+            self.sketch_launch(launch)
         else:
-            self._record(call, site)
+            self._record(launch)
 
-    def _record(self, call: Call, site: Site | None) -> None:
+    def _record(self, launch: BoundLaunch) -> None:
         """Records a launch that has run."""
-        record = record_of(call, site)
+        record = record_of(launch)
         self._hold(record, self._followers())
         changes = self._overwrites.launched(record, self._count, before=False)
         self._append(record)

@@ -115,7 +115,7 @@ class _Maker:
         self.step(None if item is None else fill_as_step(a, item), None, [a])
 
     def launch(self, operation: DeferredLaunch, tape: object) -> None:
-        call = operation.call
+        call = operation.launch
         if tape is None:
             if not is_compiled(call.plan._forward):
                 raise _Impossible
@@ -244,7 +244,7 @@ class Unseen:
     def _tell(self, number: int, came: Outcome) -> None:
         told = self._told[number]
         assert told is not None  # writes leave nothing
-        told[0].tell(came, told[1])
+        told[0].finish(came, told[1])
 
 
 def unseen(

@@ -15,7 +15,7 @@ from engine.autograd.watch.places import Weak
 from engine.autograd.watch.reach import NONE, Edge, Leaf, Reach, ReachMap, has_gradient
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
-from engine.runtime.plan_parts import Call
+from engine.runtime.plan_parts import BoundLaunch
 from engine.tape.capture import CapturedTape
 from engine.tape.outline import root_array, root_of
 from engine.tape.record import Record
@@ -42,10 +42,10 @@ class Beforehand:
         self._followed: dict[int, int] = {}
         self._used: dict[tuple[Leaf, Edge], tuple[CapturedTape, Site | None]] = {}
 
-    def launched(self, call: Call, site: Site | None) -> None:
+    def launched(self, launch: BoundLaunch) -> None:
         """A launch is about to run off the tape."""
         self._catch_up()
-        plan, values = call.plan, call.values
+        plan, values, site = launch.plan, launch.values, launch.site
         reach = NONE
         for i in plan.inputs:
             a = values[i]

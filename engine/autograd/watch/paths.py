@@ -20,7 +20,7 @@ from engine.diagnostics.callers import call_at, copied, text
 from engine.diagnostics.site import Site, call_site, definition_of
 from engine.runtime.array import array
 from engine.runtime.plan import Plan
-from engine.runtime.plan_parts import Call
+from engine.runtime.plan_parts import BoundLaunch
 from engine.tape.backward import Pass
 from engine.tape.capture import CapturedTape
 from engine.tape.captured import CapturedWrite
@@ -168,10 +168,10 @@ class Paths:
 
     # ---- beside it
 
-    def launched(self, call: Call, site: Site | None) -> None:
+    def launched(self, launch: BoundLaunch) -> None:
         """A launch ran off the tape."""
         self.follow(self._tape.live)
-        plan, values = call.plan, call.values
+        plan, values, site = launch.plan, launch.values, launch.site
         if self._was_recorded(_ran(plan, values)):
             self._ran(plan, values, lambda i: plan.params[i].name, lambda _: False)
             return
@@ -188,13 +188,13 @@ class Paths:
                 if reach:
                     self._left(a, edge)
 
-    def replayed(self, call: Call, site: Site | None, at: Site | None, kind: Kind) -> None:
+    def replayed(self, launch: BoundLaunch, at: Site | None, kind: Kind) -> None:
         """A graph or command launched a kernel in the block of the tape, which records none of it.
 
-        site: the launch, as it was captured. at: the call that launched the graph or command.
+        at: the call that launched the graph or command.
         """
         self.follow(self._tape.live)
-        plan, values = call.plan, call.values
+        plan, values, site = launch.plan, launch.values, launch.site
         if self._was_recorded(_ran(plan, values)):
             self._ran(plan, values, lambda i: self._names.of(site, plan, i), lambda _: False)
             return

@@ -34,7 +34,7 @@ from engine.diagnostics import EngineError, Span
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
 from engine.runtime.events import Optimized
-from engine.runtime.plan_parts import Call
+from engine.runtime.plan_parts import BoundLaunch
 from engine.runtime.storage import Storage
 from engine.tape.backward import Pass
 from engine.tape.capture import CapturedTape, Monitor, active_tape, passed_over
@@ -195,21 +195,21 @@ class Witness(Monitor):
             self._beforehand.follow(tape, records)
 
     @alone
-    def unrecorded(self, call: Call, site: Site | None) -> None:
+    def unrecorded(self, launch: BoundLaunch) -> None:
         if not self._busy:
-            for i in call.plan.writes:
-                if (a := call.values[i]) is not None:
+            for i in launch.plan.writes:
+                if (a := launch.values[i]) is not None:
                     self._aside.at(a.storage).put(a, None)
             self._look_at_gone()
-            self._writes.launching(site, call.plan.kernel.key)
+            self._writes.launching(launch.site, launch.plan.kernel.key)
             if passed_over(self) is None:  # else the tape tells of it, to which it belongs
-                self._beforehand.launched(call, site)
+                self._beforehand.launched(launch)
         own, at, kind = self._passed_over()
         for paths in self._open():
             if paths is own:
-                paths.replayed(call, site, at, kind)
+                paths.replayed(launch, at, kind)
             else:
-                paths.launched(call, site)
+                paths.launched(launch)
 
     @alone
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:

@@ -29,7 +29,7 @@ class Brief:
     """
 
     __slots__ = ("_bound", "_call", "_entry", "_idle", "_layout", "_left", "_limits", "_marks",
-                 "_template", "_words", "_work", "address", "cost", "go", "journal", "stack",
+                 "_template", "_words", "_work", "address", "cost", "journal", "stack",
                  "threads")  # fmt: skip
 
     def __init__(
@@ -49,10 +49,9 @@ class Brief:
         self._work = work
         most = None if entry.threads is None else entry.threads.most
         self.cost: int | None = (work or None) if most is None else prod(dim) * most
-        # Of many runs: what runs it without Python, once that is there.
-        self.go: Callable[[int, list[Any], bytes], bytes | bool | None] | None = None
+        # Of many runs: what native functions are told of it, and where.
         self._words: launcher.Words | None = None
-        self.address: int | None = None  # of what native functions are told of it
+        self.address: int | None = None
         self._marks = marks
         self._left = config.native_after  # runs before one goes without Python
         # Structures that no thread uses: a list gives and takes one at a time.
@@ -93,23 +92,6 @@ class Brief:
             return NOTHING
         return runner.ended(runner.Launch.from_buffer(state[0]), args, None, self._limits, spare)
 
-    def at_once(
-        self, values: list[Any], args: bytes, spare: Callable[[], Entry] | None
-    ) -> Outcome | None:
-        """Announces writes and runs it, without Python; None where nothing has happened.
-
-        values: the arguments. Where `go` is not None.
-        """
-        if self._work >= schedule.LEAST:
-            return None
-        came = self.go(self._words.at, values, args)  # type: ignore[misc, union-attr]
-        if came is True:
-            return NOTHING
-        if not came:
-            return None
-        assert isinstance(came, bytes)
-        return self.left(values, args, came, spare)
-
     def left(
         self, values: list[Any], args: bytes, came: bytes, spare: Callable[[], Entry] | None
     ) -> Outcome:
@@ -132,12 +114,11 @@ class Brief:
             return
         self._left = max(config.native_after, 1)
         marks = self._marks
-        if marks is None or self._layout is not None or self.go is not None:
+        if marks is None or self._layout is not None or self._words is not None:
             return
         if launcher.maker.functions is None:
             launcher.maker.ask(len(self._template))
-        functions = launcher.maker.functions
-        if functions is None:
+        if launcher.maker.functions is None:
             return
         address = ctypes.cast(self._entry.code, ctypes.c_void_p).value or 0
         words = launcher.run_words(
@@ -146,7 +127,6 @@ class Brief:
         with _lock:  # others may be here, and what they use stays
             if words is not None and self._words is None:
                 self._words, self.address = words, words.at
-                self.go = functions.back if marks.gradients else functions.launch
 
 
 _lock = Lock()

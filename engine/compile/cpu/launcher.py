@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from engine import config, hooks
+from engine import config
 from engine.classes import NamedTuple
 from engine.compile.cpu import CPU
 from engine.compile.cpu.table import table
@@ -26,7 +26,7 @@ from engine.lang.types import FLOAT32, FLOAT64, INT32, INT64, Type
 _ENTRY = "eng_launcher"
 _CODES: dict[Type, int] = {FLOAT32: 1, FLOAT64: 2, INT32: 3, INT64: 4}
 MOST = 16  # arrays that a launch marks
-_FASTCALL, _KEYWORDS = 0x0080, 0x0002
+_FASTCALL = 0x0080
 
 
 class _Method(ctypes.Structure):
@@ -41,9 +41,7 @@ class _Method(ctypes.Structure):
 class Functions(NamedTuple):
     """Each gives None where it has not run, and Python has to look at the arguments.
 
-    pack(kinds, values): the arguments as bytes. launch(run, values, args): announces the writes,
-    runs the kernel; True where that left nothing, else its launch structure. back(run, values,
-    args): the same for an adjoint, which adds to the arrays' gradients. clear(array): announces
+    pack(kinds, values): the arguments as bytes. clear(array): announces
     zeros for all of a contiguous array off any tape, and writes them; True. many(steps, first,
     end): runs launches whose writes are announced, one after another; True where they left nothing,
     else the number of the first that did, and its launch structure. fill, copy: addresses of steps
@@ -68,12 +66,11 @@ class Functions(NamedTuple):
     against them. ask_same(flags): True where arrays require gradients as they did.
     have_same(gradients): True where they have those that they had.
 
-    call: `launch` itself, with its arguments. command: `Launch.launch`.
+    launched(kernel, dim, inputs, outputs, device, stream, record): a launch that a user asked for;
+    what `whole` gives, with the plan and grid before that.
     """
 
     pack: Callable[[int, list[Any]], bytes | None]
-    launch: Callable[[int, list[Any], bytes], bytes | bool | None]
-    back: Callable[[int, list[Any], bytes], bytes | bool | None]
     clear: Callable[[Any], bool | None]
     many: Callable[[int, int, int, int], bytes | bool]
     whole: Callable[..., list[Any] | Literal[True] | None]
@@ -90,8 +87,7 @@ class Functions(NamedTuple):
     have_same: Callable[[int], bool | None]
     made: Callable[[list[Any], list[Any], int], int]
     arrays: Callable[[list[Any]], list[Any] | None]
-    call: Callable[..., Any]
-    command: Callable[..., Any]
+    launched: Callable[..., tuple[Any, ...] | Literal[True] | None]
     fill: int
     copy: int
 
@@ -166,17 +162,8 @@ class _Maker:
             self.made = self._made(library, size)
             if self.made is not None:
                 CPU.made = self.made
-                if self is maker:
-                    self._put(self.made)
         except (EngineError, OSError, AttributeError):
             return  # all goes on as it did
-
-    def _put(self, functions: Functions) -> None:
-        """Puts native functions in the places of what they do the same as."""
-        hooks.faster("launch", self._known["launcher"], functions.call)
-        command, plain = self._known["command"], self._known["commander"]
-        if command.launch is plain:
-            command.launch = functions.command
 
     def _fill_in(self, enter: Callable[[bytes], bool]) -> bool:
         """Gives the functions their table."""
@@ -205,27 +192,10 @@ class _Maker:
             _Method(name.encode(), address, _FASTCALL, None)
             for name, address in zip(Functions._fields[:_CALLED], found, strict=False)
         ]
-        *_, call, command = methods
-        for method, plain in ((call, self._known["launcher"]), (command, self._known["commander"])):
-            method.name, method.flags = b"launch", _FASTCALL | _KEYWORDS
-            method.doc = _told(plain).encode()
         self._kept += [library, methods]
         self._enter = enter
         made = [new(ctypes.addressof(m), None, "engine") for m in methods]
-        new = ctypes.pythonapi["PyDescr_NewMethod"]
-        new.argtypes, new.restype = (ctypes.py_object, ctypes.c_void_p), ctypes.py_object
-        made[-1] = new(self._known["command"], ctypes.addressof(command))
         return Functions(*made, *found[_CALLED:-1])
-
-
-def _told(plain: Callable[..., Any]) -> str:
-    """A function's documentation, with its parameters as Python reads them of native ones."""
-    defaults = plain.__defaults__ or ()
-    names = plain.__code__.co_varnames[: plain.__code__.co_argcount]
-    free = len(names) - len(defaults)
-    given = [f"${n}" if n == "self" else n for n in names[:free]]
-    given += [f"{n}={v!r}" for n, v in zip(names[free:], defaults, strict=True)]
-    return f"{plain.__name__}({', '.join(given)})\n--\n\n{plain.__doc__}"
 
 
 def _fits() -> bool:

@@ -24,12 +24,11 @@ _CALLS = (
     "PyDict_Size",
     "PyDict_GetItem", "PyDict_SetItem", "PySet_Contains", "PyObject_GetAttr",
     "PyBytes_FromStringAndSize", "PyBytes_AsString", "PyBytes_Size", _AS_LONG,
-    "PyLong_FromLongLong", "PyFloat_AsDouble", "PyObject_CallFunctionObjArgs", "PyObject_Call",
+    "PyLong_FromLongLong", "PyFloat_AsDouble", "PyObject_CallFunctionObjArgs",
     "PyType_GenericAlloc", "PyWeakref_NewRef", "PyContextVar_Get", "Py_IncRef", "Py_DecRef",
     "PyErr_SetNone", "PyErr_Occurred", "PyErr_Clear", "PyEval_SaveThread", "PyEval_RestoreThread",
     "PyErr_CheckSignals", "PyObject_GC_UnTrack",
 )  # fmt: skip
-_NAMED = "PyObject_Vectorcall"
 # All of them, or none.
 _FRAMES = ("PyEval_GetFrame", "PyFrame_GetBack", "PyFrame_GetCode", "PyFrame_GetLasti")
 _NAMES = (
@@ -39,16 +38,11 @@ _NAMES = (
 _SETTINGS = (
     "print_launches", "verify_fp", "device", "stack_limit_bytes", "journal_limit_bytes",
     "enable_backward", "verify_autograd_array_access", "overwrites", "restore", "tape_snapshots",
-    "lazy", "snapshot_limit_bytes", "native_after", "LEAST", "finish",
-)  # fmt: skip
-# The parameters of `launch`.
-PARAMETERS = (
-    "kernel", "dim", "inputs", "outputs", "adj_inputs", "adj_outputs", "device", "stream",
-    "adjoint", "record_tape", "record_cmd", "max_blocks", "block_dim",
+    "lazy", "snapshot_limit_bytes", "native_after", "LEAST",
 )  # fmt: skip
 # What upper layers tell, by name: see `Launcher.tell`.
 CLASSES = ("array", "plain_kind", "brief", "storage", "hold", "chunk", "record", "tape", "kernel",
-           "planned", "command")  # fmt: skip
+           "planned")  # fmt: skip
 OBJECTS = (
     "nowhere",
     "settings",
@@ -59,8 +53,6 @@ OBJECTS = (
     "total",
     "allocate",
     "home",
-    "launcher",
-    "commander",
 )
 QUIET = 2
 _SLOTS = {
@@ -79,8 +71,7 @@ _SLOTS = {
     "call": ("code",),
     "chunk": ("data",),
     "kernel": ("_plan",),
-    "planned": ("recipe", "backend"),
-    "command": ("kernel", "dim", "params", "adjoint", "_backend"),
+    "planned": ("recipe",),
 }  # fmt: skip
 
 
@@ -173,16 +164,15 @@ def table(known: Mapping[str, Any], quiet: Sequence[list[Any]]) -> tuple[bytes, 
         return None
     if not all(frames):
         frames = [0] * len(frames)
-    names = {n: sys.intern(n) for n in (*_NAMES, *_SETTINGS, *PARAMETERS)}
+    names = {n: sys.intern(n) for n in (*_NAMES, *_SETTINGS)}
     objects = (
         None, True, False, float, int, list, tuple, bytes, 0, OverflowError, TypeError,
         AttributeError, MemoryError, *map(known.get, OBJECTS),
         *map(known.get, CLASSES), *map(names.get, _NAMES), *map(names.get, _SETTINGS),
-        *map(names.get, PARAMETERS), *quiet,
+        *quiet,
     )  # fmt: skip
     words = [
         *calls,
-        _address(_NAMED),
         *frames,
         id(None),
         *(0 if o is None else id(o) for o in objects[1:]),

@@ -27,11 +27,10 @@ class Brief:
     job = None
 
     __slots__ = ("_backend", "_came", "_came_in_order", "_dim", "_entry", "_in_order", "_kept",
-                 "_launch", "_limits", "go", "journal", "stack")  # fmt: skip
+                 "_launch", "_limits", "journal", "stack")  # fmt: skip
 
     def __init__(self, backend: Cuda, entry: Entry, dim: tuple[int, ...], limits: Limits) -> None:
         self.stack, self.journal = limits
-        self.go = None
         self._backend = backend
         self._launch = backend.gpu.launch
         self._entry = entry
@@ -73,13 +72,6 @@ class Brief:
     ) -> Outcome:
         """Nothing is left of many: there is no such way on a GPU."""
         raise NotImplementedError
-
-    def at_once(
-        self, values: list[Any], args: bytes, spare: Callable[[], Entry] | None
-    ) -> Outcome | None:
-        """There is no such way on a GPU."""
-        del values, args, spare
-        return None
 
 
 def brief(backend: Cuda, entry: Entry, dim: tuple[int, ...], limits: Limits) -> Brief | None:

@@ -17,8 +17,6 @@ import engine as wp
 from engine.compile.cpu import CPU, launcher, runner
 from engine.runtime import transfer
 from engine.runtime.execute import Executable
-from engine.runtime.launch import launch as plain_launch
-from engine.runtime.recorded_launch import BY_PYTHON
 from engine.tape import rows
 from engine.tape.unseen import Unseen
 from tests import parts
@@ -122,15 +120,8 @@ def native(name: str, broken: Callable[[Function], Function] = twice) -> Part:
         functions = functions._replace(**{name: wrap(getattr(functions, name))})
         m.setattr(launcher.maker, "made", functions)
         m.setattr(CPU, "made", functions)
-        m.setattr(wp, "launch", plain_launch)
-        m.setattr(wp.Launch, "launch", BY_PYTHON)
 
     return Part(name, put, broken)
-
-
-def launched(m: pytest.MonkeyPatch, wrap: Callable[[Function], Function]) -> None:
-    call = wp.launch
-    m.setattr(wp, "launch", wrap(lambda *args, **named: call(*args, **named) or True))
 
 
 def of(owner: Any, name: str, broken: Callable[[Function], Function] = twice) -> Part:
@@ -202,9 +193,8 @@ PATHS = [
     Path("short launches", lambda m: way(m, short=True), programs.LAUNCHES,
          (of(Executable, "brief"),), again=2),
     Path("whole launches", natively, {**programs.LAUNCHES, **programs.RANDOM_LAUNCHES},
-         (native("whole"), native("back_all"), native("zeros", not_zero),
-          native("cleared", nothing([])), native("seeded", nothing(True)),
-          Part("call", launched, twice)), again=2),
+         (native("launched"), native("back_all"), native("zeros", not_zero),
+          native("cleared", nothing([])), native("seeded", nothing(True))), again=2),
     Path("passes of many records", natively, {**programs.PASSES, **programs.TAPES},
          (native("back_all"),), again=2),
     Path("rows", few_rows, {**programs.TAPES, **programs.PASSES},

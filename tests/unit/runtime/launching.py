@@ -14,9 +14,6 @@ import engine as wp
 from engine.compile.cpu import CPU, launcher, runner
 from engine.runtime import device, kernel
 from engine.runtime.execute import Executable
-from engine.runtime.launch import launch as plain_launch
-from engine.runtime.plan import Plan
-from engine.runtime.recorded_launch import BY_PYTHON
 from engine.tape.records import LaunchRecord
 
 F = wp.array(dtype=float)
@@ -88,14 +85,8 @@ def way(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[pytest.M
         if short == "native":
             m.setattr(launcher.maker, "made", NATIVE)
             m.setattr(CPU, "made", NATIVE)
-            m.setattr(wp, "launch", NATIVE.call)
-            m.setattr(wp.Launch, "launch", NATIVE.command)
-        else:
-            m.setattr(wp, "launch", plain_launch)
-            m.setattr(wp.Launch, "launch", BY_PYTHON)
         if not short:
             m.setattr(Executable, "brief", lambda self, dim, args: None)
-            m.setattr(Plan, "pack", lambda self, args: None)
             m.setattr(LaunchRecord, "is_ready", lambda self: False)
         yield m
 

@@ -1,15 +1,12 @@
-"""`launch` as a native function, in the place of the one of Python: the same to all callers."""
+"""Launches that go natively: the same to all callers."""
 
 from __future__ import annotations
 
-import inspect
-import pickle
 import signal
 import sys
 from collections import deque
 from collections.abc import Iterator
 from itertools import repeat
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -17,13 +14,10 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine import hooks
-from engine.compile.cpu import launcher, schedule, table
+from engine.compile.cpu import launcher, schedule
 from engine.runtime import events
-from engine.runtime.launch import launch as plain_launch
-from engine.runtime.recorded_launch import BY_PYTHON
+from engine.runtime.launch import bind
 from tests.unit.runtime.launching import NATIVE, made, scale, total, turns, way
-from tests.unit.runtime.test_launch_settings import remake
 
 pytestmark = [
     pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here"),
@@ -54,11 +48,11 @@ def warmed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def goes_through_python(call: Any) -> bool:
-    """Whether the launch of a call is one of Python's function."""
+    """Whether the arguments of a launch are looked at in Python."""
     seen = []
 
     def look(frame: FrameType, event: str, arg: object) -> None:
-        seen.append(event == "call" and frame.f_code is plain_launch.__code__)
+        seen.append(event == "call" and frame.f_code is bind.__code__)
 
     sys.setprofile(look)
     try:
@@ -110,11 +104,12 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", [*SAME, *OTHERS])
-def test_calls_do_the_same(name: str) -> None:
+def test_calls_do_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Results, what is recorded, and errors to the letter."""
     assert NATIVE is not None
     call, found = {**SAME, **OTHERS}[name], []
-    for function in (plain_launch, NATIVE.call):
+    for native in (None, NATIVE):
+        monkeypatch.setattr(launcher.maker, "made", native)
         X.assign(np.linspace(-1, 1, 4, dtype=np.float32))
         Y.assign(np.linspace(2, 3, 4, dtype=np.float32))
         X.grad.fill_(0.5)
@@ -122,8 +117,8 @@ def test_calls_do_the_same(name: str) -> None:
         tape, said = wp.Tape(), ""
         try:
             with tape:
-                call(function)
-            call(function)
+                call(wp.launch)
+            call(wp.launch)
         except Exception as e:
             said = f"{type(e).__name__}: {e}"
         arrays = [a.numpy().tolist() for a in (X, Y, X.grad, Y.grad)]
@@ -132,25 +127,12 @@ def test_calls_do_the_same(name: str) -> None:
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("name", [*SAME, *OTHERS])
-def test_calls_do_the_same_by_older_means(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Python 3.10 has them."""
-    monkeypatch.setattr(table, "_NAMED", "no function of this name")
-    remake()
-    try:
-        test_calls_do_the_same(name)
-    finally:
-        monkeypatch.undo()
-        remake()
-
-
 @pytest.mark.parametrize("name", SAME)
 @pytest.mark.parametrize("taped", [False, True])
 def test_most_need_no_python(name: str, taped: bool) -> None:
     looked_at = taped and name == "one parameter"  # it changes what a backward pass reads
     with wp.Tape() if taped else wp.ScopedTimer("none", active=False):
         assert goes_through_python(lambda: SAME[name](wp.launch)) == looked_at
-    assert goes_through_python(lambda: SAME[name](plain_launch))
 
 
 COMMANDS = {
@@ -176,45 +158,32 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("sub", [False, True], ids=["", "subclass"])
-def test_commands_do_the_same(name: str, sub: bool) -> None:
+def test_commands_do_the_same(name: str, sub: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     class Own(wp.Launch):
         pass
 
     assert NATIVE is not None
     found = []
-    for launch in (BY_PYTHON, NATIVE.command):
+    for native in (None, NATIVE):
+        monkeypatch.setattr(launcher.maker, "made", native)
         X.assign(np.linspace(-1, 1, 4, dtype=np.float32))
         Y.assign(np.linspace(2, 3, 4, dtype=np.float32))
         command = (Own if sub else wp.Launch)(scale, params=[X, Y, 2.0], bounds=4)
         said, tape = "", wp.Tape()
         try:
             with tape:
-                COMMANDS[name](command, launch)
+                COMMANDS[name](command, wp.Launch.launch)
         except Exception as e:
             said = f"{type(e).__name__}: {e}"
         found.append((X.numpy().tolist(), Y.numpy().tolist(), len(tape.records), said))
-    if name != "no command":  # descriptors of C say it in other words
-        assert found[0] == found[1]
-    else:
-        assert found[1][3].startswith("TypeError")
+    assert found[0] == found[1]
 
 
 def test_commands_need_no_python() -> None:
     command = wp.launch(scale, 4, [X], [Y, 2.0], record_cmd=True)
-    seen: list[str] = []
-
-    def look(frame: FrameType, event: str, arg: object) -> None:
-        seen.append(frame.f_code.co_filename if event == "call" else "")
-
     for dim in (4, (4,)):
         command.set_dim(dim)
-        sys.setprofile(look)
-        command.launch()
-        sys.setprofile(None)
-    engine = str(Path(wp.__file__).parent)
-    assert not any(name.startswith(engine) for name in seen) and len(seen) > 2
-    assert str(inspect.signature(command.launch)) == "(stream=None)"
-    assert inspect.getdoc(wp.Launch.launch) == inspect.getdoc(BY_PYTHON)
+        assert not goes_through_python(command.launch)
 
 
 def test_where_it_was_called() -> None:
@@ -298,37 +267,6 @@ def test_loops_of_c_let_handlers_run() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
     assert X.numpy()[0] < count / 2
-
-
-def test_it_is_like_the_other() -> None:
-    assert NATIVE is not None
-    native, plain = NATIVE.call, plain_launch
-    assert inspect.signature(native) == inspect.signature(plain).replace(
-        parameters=[
-            p.replace(annotation=p.empty) for p in inspect.signature(plain).parameters.values()
-        ],
-        return_annotation=inspect.Signature.empty,
-    )
-    assert tuple(inspect.signature(plain).parameters) == table.PARAMETERS
-    assert inspect.getdoc(native) == inspect.getdoc(plain)
-    assert (native.__name__, native.__module__) == ("launch", "engine")
-    assert pickle.loads(pickle.dumps(wp.launch)) is wp.launch
-
-
-def test_it_takes_no_place_of_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the name in the package, now or later, and of nothing that a program put there."""
-    assert NATIVE is not None
-    kept = dict(wp._fast)
-    try:
-        for put, after in ((plain_launch, NATIVE.call), (len, len)):
-            monkeypatch.setattr(wp, "launch", put)
-            hooks.faster("launch", plain_launch, NATIVE.call)
-            assert wp.launch is after
-        monkeypatch.delattr(wp, "launch")
-        assert wp.launch is NATIVE.call
-    finally:
-        wp._fast.clear()
-        wp._fast.update(kept)
 
 
 def test_a_kernel_that_is_forgotten() -> None:

@@ -19,7 +19,7 @@ import pytest
 
 import engine as wp
 from engine.diagnostics import EngineError
-from engine.runtime import events
+from engine.runtime import events, quick
 from tests.unit.runtime.launching import NATIVE, in_place, made, scale, total, way
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
@@ -83,7 +83,7 @@ def test_words_stay(monkeypatch: pytest.MonkeyPatch) -> None:
         plan.recipe = plan.recipe and 0  # as another thread saw it
         assert brief._words is words and words is not None
         plan.recipe = recipe.at
-        plan.hurry()
+        quick.prepare(plan, plan.forward)
         assert plan._recipe is recipe
 
 

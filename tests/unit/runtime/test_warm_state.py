@@ -18,9 +18,8 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.runtime.plan import Plan
+from engine.runtime import launch
 from engine.tape.launch_record import LaunchRecord
-from engine.tape.tape import Tape
 from tests.spoiling import STALE
 from tests.unit.runtime.launching import NATIVE, way
 from tests.unit.runtime.warm import arrays, graphs, kernels, launches, memory, settings, tapes
@@ -36,7 +35,7 @@ class Python:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
         for cls, name in (
-            (Tape, "run_launch"), (Plan, "run"), (LaunchRecord, "backward"),
+            (launch, "run"), (LaunchRecord, "backward"),
             (LaunchRecord, "run_ready"),
         ):  # fmt: skip
             monkeypatch.setattr(cls, name, self._counted(getattr(cls, name)))

@@ -21,7 +21,6 @@ import engine as wp
 from engine.compile.cpu import CPU, launcher, schedule
 from engine.diagnostics import EngineError
 from engine.runtime import events, storage
-from engine.runtime.launch import launch as plain_launch
 from tests.unit.runtime.launching import NATIVE, made, scale, total, way
 
 pytestmark = [
@@ -39,12 +38,11 @@ class Counted:
         self.came: list[tuple[str, bool]] = []
         assert NATIVE is not None
         functions = NATIVE._replace(
-            **{name: self.counted(name) for name in ("whole", "back_all", "cleared", "seeded",
-                                                     "zeros")}
+            **{name: self.counted(name) for name in ("launched", "back_all", "cleared",
+                                                     "seeded", "zeros")}
         )  # fmt: skip
         monkeypatch.setattr(launcher.maker, "made", functions)
         monkeypatch.setattr(CPU, "made", functions)
-        monkeypatch.setattr(wp, "launch", plain_launch)  # which asks them
 
     def counted(self, name: str) -> Callable[..., Any]:
         function = getattr(NATIVE, name)
@@ -85,7 +83,7 @@ def test_all_of_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         tape = iteration(x, y)
         wp.launch(scale, 4, [x, y, 1.0])
         tape.backward(grads={y: x})
-        assert counts.of("whole") == [True, True, True]
+        assert counts.of("launched") == [True, True, True]
         assert counts.of("back_all") == [True, True]
         assert counts.of("seeded") == [True, True]
         assert counts.of("cleared") == counts.of("zeros") == [True]
@@ -158,9 +156,9 @@ def test_tapes_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     class Own(wp.Tape):
         count = 0
 
-        def run_launch(self, *args: Any) -> None:
+        def begin_launch(self, launch: Any) -> Any:
             self.count += 1
-            super().run_launch(*args)
+            return super().begin_launch(launch)
 
     x, y = made(4), made(4)
     with way(monkeypatch, "native"):
@@ -281,7 +279,7 @@ for _ in range(5):
     tape.zero()
 functions, came = launcher.maker.functions, []
 launcher.maker.made = functions._replace(
-    whole=lambda *a: came.append(functions.whole(*a)) or came[-1])
+    launched=lambda *a: came.append(functions.launched(*a)) or came[-1])
 with wp.Tape() as tape:
     plain_launch(square, 2, [x, y])
 tape.backward(grads={y: np.ones(2, np.float32)})

@@ -71,19 +71,6 @@ template <class T> struct heap_t {
     void operator=(const heap_t&) = delete;
 };
 
-// back(run, values, args): announces what an adjoint adds to the gradients of marked arrays, and
-// runs it.
-object* back(object*, object* const* given, int64_t n) {
-    if (n != 3) return nothing();
-    heap_t<chunk_t> chunk;
-    if (!chunk.at) return nothing();
-    const auto value = [&](int64_t i) { return py.list_item(given[1], i); };
-    const int took = chunk.at->add(*words<run_t>(given[0]), value, given[2]);
-    if (took != 1) return took < 0 ? nullptr : nothing();
-    eng_launch state;
-    return chunk.at->run(state) ? yes() : as_bytes(state);
-}
-
 // What is left for Python to look at in a backward pass.
 struct left_t {
     int64_t number;

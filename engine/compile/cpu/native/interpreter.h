@@ -28,8 +28,7 @@ enum place {
     T_CODE,
     C_DATA,
     K_PLAN,
-    P_RECIPE, P_BACKEND,
-    L_KERNEL, L_DIM, L_PARAMS, L_ADJOINT, L_BACKEND,
+    P_RECIPE,
     PLACES,
 };
 
@@ -59,7 +58,6 @@ struct python_t {
     object* (*from_long)(long long);
     double (*as_double)(object*);
     object* (*call)(object*, ...);  // ends with a null pointer
-    object* (*call_all)(object*, object*, object*);  // with a tuple and a dictionary
     object* (*make)(object*, int64_t);
     object* (*weak)(object*, object*);
     int (*context)(object*, object*, object**);
@@ -72,8 +70,6 @@ struct python_t {
     void (*restore)(void*);
     int (*signals)();
     void (*no_cycle)(void*);  // the collector need not look at it
-    // With the names of the last ones; null before Python 3.11.
-    object* (*call_named)(object*, object* const*, uint64_t, object*);
     object* (*frame)();  // borrowed; with the next three null before Python 3.11
     object* (*frame_back)(object*);
     object* (*frame_code)(object*);
@@ -82,15 +78,13 @@ struct python_t {
     // where nobody listens.
     object *none, *yes, *no, *real, *integer, *list_type, *tuple_type, *bytes_type, *zero,
         *overflow, *wrong_type, *no_attribute, *no_memory;
-    object *nowhere, *settings, *cuts, *host, *here, *site, *total, *allocate, *home, *launcher,
-        *commander;
+    object *nowhere, *settings, *cuts, *host, *here, *site, *total, *allocate, *home;
     object *array, *plain_kind, *brief_type, *storage_type, *hold_type, *chunk_type, *record_type,
-        *tape_type, *kernel_type, *plan_type, *command_type;
+        *tape_type, *kernel_type, *plan_type;
     object *announce, *hold_on, *requires, *recipe, *options, *module, *enabled, *records, *rows, *overwrites;
     object *print_launches, *verify_fp, *device, *stack_limit, *journal_limit, *backward, *access,
         *kept, *restores, *snapshots, *lazy, *snapshot_limit,
-        *native_after, *least, *finish;
-    object* words[13];  // the names of `launch`'s parameters
+        *native_after, *least;
     object* quiet[2];
     int64_t at[PLACES];
     int64_t version;  // of a dictionary: a number that changes whenever it does; 0 for none

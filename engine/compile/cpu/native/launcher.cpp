@@ -14,12 +14,6 @@ struct step_t {
     const eng_launch* begin;
 };
 
-// Runs the kernel: True where it left nothing, else what its launch structure holds.
-object* run(const run_t& r, const unsigned char* args) {
-    eng_launch state;
-    return runs(r, args, state) ? yes() : as_bytes(state);
-}
-
 // pack(kinds, values): the arguments as bytes.
 object* pack(object*, object* const* given, int64_t n) {
     if (n != 2) return nothing();
@@ -32,27 +26,6 @@ object* pack(object*, object* const* given, int64_t n) {
         if (size < 0) return nothing();
     }
     return py.bytes(reinterpret_cast<const char*>(args), size);
-}
-
-// launch(run, values, args): announces the writes of a launch, and runs it.
-object* launch(object*, object* const* given, int64_t n) {
-    if (n != 3) return nothing();
-    const run_t& r = *words<run_t>(given[0]);
-    object* const values = given[1];
-    const int64_t size = py.bytes_size(given[2]);
-    if (size < 0 || size + r.bound_size > MOST) return nothing();
-    for (int64_t i = 0; i < r.count; ++i) {
-        object* a = py.list_item(values, r.marked[i]);
-        if (!a || !may_write(a)) return nothing();
-    }
-    for (int64_t i = 0; i < r.count; ++i) {
-        if (!announce(py.list_item(values, r.marked[i]))) return nullptr;
-    }
-    if (!r.bound_size) return run(r, reinterpret_cast<unsigned char*>(py.bytes_data(given[2])));
-    unsigned char args[MOST];
-    memcpy(args, py.bytes_data(given[2]), size);
-    memcpy(args + size, r.bound, r.bound_size);
-    return run(r, args);
 }
 
 // many(steps, first, end, progress): runs launches whose writes are announced, one after another.
@@ -113,8 +86,7 @@ int eng_launcher(const void* table, int64_t size, void** functions) {
     memcpy(&py, table, sizeof py);
     settings = settings_t();
     void* const all[] = {
-        reinterpret_cast<void*>(&pack), reinterpret_cast<void*>(&launch),
-        reinterpret_cast<void*>(&back), reinterpret_cast<void*>(&clear),
+        reinterpret_cast<void*>(&pack), reinterpret_cast<void*>(&clear),
         reinterpret_cast<void*>(&many), reinterpret_cast<void*>(&whole),
         reinterpret_cast<void*>(&back_all), reinterpret_cast<void*>(&cleared),
         reinterpret_cast<void*>(&seeded), reinterpret_cast<void*>(&zeros),
@@ -123,7 +95,7 @@ int eng_launcher(const void* table, int64_t size, void** functions) {
         reinterpret_cast<void*>(&are_free), reinterpret_cast<void*>(&ask_same),
         reinterpret_cast<void*>(&have_same), reinterpret_cast<void*>(&made),
         reinterpret_cast<void*>(&arrays),
-        reinterpret_cast<void*>(&call), reinterpret_cast<void*>(&command),
+        reinterpret_cast<void*>(&launched_by_user),
         reinterpret_cast<void*>(&fill), reinterpret_cast<void*>(&copy),
         reinterpret_cast<void*>(sizeof(eng_launch)),
     };

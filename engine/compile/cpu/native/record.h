@@ -7,8 +7,8 @@
 namespace {
 
 // The place of the call in user code, as `call_site` finds it: one object for all calls there.
-// depth: which frame it is, if it is of user code: that of the Python function that runs, or of the
-// one that called that.
+// depth: which frame it is, if it is of user code: 1 for that of the Python function that runs, 2 for
+// the one that called that, and so on.
 object* site(int depth) {
     struct known_t { object *code, *site; int last; };
     static known_t known[256];  // a site keeps its code, so that no other has its address
@@ -17,8 +17,12 @@ object* site(int depth) {
     int last = 0;
     object* caller = py.frame_back ? py.frame() : nullptr;
     if (caller) {
-        if (depth == 1) keep(caller);
-        else caller = py.frame_back(caller);
+        keep(caller);
+        for (int k = 1; caller && k < depth; ++k) {
+            object* const next = py.frame_back(caller);
+            drop(caller);
+            caller = next;
+        }
         code = caller ? py.frame_code(caller) : nullptr;
         last = code ? py.frame_last(caller) : 0;
         if (caller) drop(caller);

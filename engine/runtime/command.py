@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,20 +12,18 @@ from engine.diagnostics.site import call_site
 from engine.lang.structs import ARRAYS, StructType, TupleType, UserType
 from engine.lang.types import ScalarType, shape_of
 from engine.lang.vectors import vector_class
-from engine.runtime import events
+from engine.runtime import adjoint_launch, events, quick
 from engine.runtime.array import array
 from engine.runtime.descriptors import value_of
-from engine.runtime.device import DeviceLike, get_device, others
+from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.kernel import Kernel
+from engine.runtime.launch import bind, grid, run
 from engine.runtime.launch_errors import fail
 from engine.runtime.pack import Mismatch, as_array, packer
 from engine.runtime.streams import shaped
 
 if TYPE_CHECKING:
-    from engine.runtime.plan import Plan
-
-
-_STEADY: frozenset[Any] = frozenset({array, int, float, bool})
+    from engine.runtime.plan_parts import BoundLaunch
 
 
 class Launch:
@@ -46,9 +43,6 @@ class Launch:
 
     Raises LaunchError: E202 for what is no kernel, E205 for a bad grid; KernelError.
     """
-
-    # Native functions read them.
-    __slots__ = ("__dict__", "__weakref__", "_backend", "adjoint", "dim", "kernel", "params")
 
     def __init__(
         self,
@@ -81,8 +75,6 @@ class Launch:
             for p in shown
         ]
         self.params: list[Any] = [_zero(t) for t in self._kinds]
-        # The last arguments, as bytes for a plan; no plan where they may change unseen.
-        self._bound: tuple[list[Any], bytes | None, Plan | None] = ([], None, None)
         # Of an adjoint: gradients by position, None for an argument's own.
         self.adjoints: list[Any] = [None] * len(self.params)
         self.dim: tuple[int, ...] = (0,)
@@ -94,8 +86,6 @@ class Launch:
 
     def set_dim(self, dim: Any) -> None:
         """Changes the grid. Raises LaunchError (E205)."""
-        from engine.runtime.launch import grid
-
         self.dim = grid(dim, self.kernel)
 
     def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
@@ -109,7 +99,6 @@ class Launch:
             self.adjoints[k] = value
             return
         self.params[k] = self._checked(k, value)
-        self._bound = ([], None, None)
 
     def set_param_by_name(self, name: str, value: Any, adjoint: bool = False) -> None:
         """The same for the argument of a parameter."""
@@ -140,7 +129,6 @@ class Launch:
             raise fail("E201", f"set_params takes a sequence of arguments, got {values!r}")
         checked = [self._checked(self._position(k), value) for k, value in enumerate(values)]
         self.params[: len(checked)] = checked
-        self._bound = ([], None, None)
 
     def set_params_from_ctypes(self, values: Sequence[Any]) -> None:
         """The same for C structures and numbers."""
@@ -163,61 +151,24 @@ class Launch:
             self._run()
 
     def _run(self) -> None:
-        plan, functions = self.kernel._plan, maker.functions
-        if (
-            functions is not None and plan is not None and not self.adjoint
-            and self._backend is plan.backend and (plan.recipe or plan.hurry())
-        ):  # fmt: skip
-            came = functions.whole(plan.recipe, self.dim, self.params, (), False)
-            if came is True:
-                return
-            if came is not None:
-                plan.finish(self.dim, came)
-                return
-        plan = None if plan is None or self.adjoint else self._unheard(plan)
-        if plan is not None:
-            blob = self._packed(plan)
-            if blob is not None:
-                plan.run(self.dim, self._bound[0], blob)
-                return
-        from engine.runtime.launch import launch
-
+        kernel, dim, params, device = self.kernel, self.dim, self.params, self.device
         if self.adjoint:
-            launch(
-                self.kernel, self.dim, list(self.params), device=self.device, record_tape=False,
-                adjoint=True, adj_inputs=list(self.adjoints),
-            )  # fmt: skip
-            return
+            bound = bind(kernel, dim, params, (), device, recorded=False, adjoint=True)
+            adjoint_launch.launch(bound, list(self.adjoints))
+            return None
+        native = maker.made
+        if native is not None:
+            came = native.launched(kernel, dim, params, (), device, None, False)
+            if came is not None:
+                return None if came is True else quick.finish(*came)
         tape = events.tape()
         token = events.with_tape(None)
         if tape is not None:
             events.enter(events.PassedOver(tape, call_site(), "command"))
         try:
-            launch(self.kernel, self.dim, list(self.params), device=self.device)
+            run(bind(kernel, dim, params, (), device))
         finally:
             events.restore(token)
-
-    def _unheard(self, plan: Plan) -> Plan | None:
-        """The plan for the device, where nobody listens to launches there."""
-        if not plan.plain:
-            return None
-        if others:
-            return plan.for_place(self.device)
-        return plan if self._backend is plan.backend and plan.is_unheard() else None
-
-    def _packed(self, plan: Plan) -> bytes | None:
-        """The arguments as bytes; None where a launch has to look at them."""
-        kept, blob, of = self._bound
-        if of is plan and len(kept) == len(self.params) and all(map(is_, kept, self.params)):
-            return blob
-        values = list(self.params)
-        blob = plan.pack(values)
-        if others and blob is not None and not plan.all_on(self.device, values):
-            return None
-        # What can change is packed each time.
-        steady = blob is not None and all(v.__class__ in _STEADY for v in values)
-        self._bound = (values, blob, plan if steady else None)
-        return blob
 
     def _position(self, index: Any) -> int:
         count = len(self.params)
@@ -254,9 +205,6 @@ class Launch:
         return f"<launch of {self.kernel.key}, dim={self.dim}>"
 
 
-BY_PYTHON = Launch.launch  # in whose place a native function may be put
-
-
 def _zero(t: UserType) -> Any:
     if isinstance(t, StructType):
         return t.cls()
@@ -269,13 +217,11 @@ def _zero(t: UserType) -> Any:
     return vector_class(t)._of(np.zeros(shape_of(t)))
 
 
-def recorded_launch(
-    kernel: Kernel, dim: tuple[int, ...], values: Sequence[Any], device: Any,
-    adjoints: Sequence[Any] | None,
-) -> Launch:  # fmt: skip
-    """A launch that is recorded, with arguments that were checked."""
-    out = Launch(kernel, device, bounds=dim, adjoint=adjoints is not None)
-    out.params = list(values)
+def recorded(bound: BoundLaunch, device: DeviceLike, adjoints: Sequence[Any] | None) -> Launch:
+    """A launch that is recorded in place of being run."""
+    kernel, values = bound.plan.kernel, list(bound.given)
+    out = Launch(kernel, device, bounds=bound.dim, adjoint=adjoints is not None)
+    out.params = values
     if adjoints is not None:
         out.adjoints = [*adjoints, *out.adjoints][: len(values)]
     return out
