@@ -30,8 +30,8 @@ from engine.runtime import events, launch, quick
 from engine.runtime.execute import Executable
 from engine.runtime.plan import Plan
 from engine.runtime.plan_parts import BoundLaunch
-from engine.tape.launch_record import LaunchRecord
 from engine.tape.passes import PassLog, noting
+from engine.tape.records.launch import LaunchRecord
 
 __engine_tool__ = True  # the calls are those of tests
 

@@ -218,7 +218,7 @@ class OtherData:
 
 @dataclass(frozen=True, slots=True)
 class BackwardData:
-    """A backward pass; see `engine.tape.captured.Backward`."""
+    """A backward pass; see `engine.tape.captured_pass.Backward`."""
 
     records: int
     seeded: tuple[int, ...]

@@ -27,12 +27,13 @@ from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Sta
 from engine.autograd.tape.memory import placements
 from engine.lang.types import ArrayType
 from engine.tape.capture import CapturedTape
-from engine.tape.captured import Backward, CapturedWrite, in_order
+from engine.tape.captured_pass import Backward
 from engine.tape.naming import variable
 from engine.tape.outline import Outline
-from engine.tape.record import OFF, Record
-from engine.tape.records import FuncRecord, LaunchRecord
-from engine.tape.stretch import StretchRecord
+from engine.tape.records import FunctionRecord, LaunchRecord
+from engine.tape.records.captured import CapturedWrite, in_order
+from engine.tape.records.foreign import ForeignRecord
+from engine.tape.records.record import OFF, Record
 
 _FIRST = 1 << 20  # address of the first array of a tape
 _ALIGN = 256  # of what does not share memory
@@ -156,7 +157,7 @@ class _Tape:
         site = self._files.place(r.site)
         if isinstance(r, LaunchRecord):
             return self._launch(r, site)
-        if isinstance(r, (FuncRecord, StretchRecord)):  # code of Python does not travel
+        if isinstance(r, (FunctionRecord, ForeignRecord)):  # code of Python does not travel
             return RecordData("function", r.name, site)
         arrays = tuple(self._array(a) for a in r.arrays)
         written = tuple(self._array(a) for a in r.written)

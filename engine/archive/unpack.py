@@ -37,10 +37,11 @@ from engine.runtime.kernel import Kernel
 from engine.runtime.plan import Plan
 from engine.runtime.storage import Hold
 from engine.tape.capture import Capture, CapturedTape
-from engine.tape.captured import Backward, BarredLaunch, CapturedLaunch, CapturedWrite
+from engine.tape.captured_pass import Backward
 from engine.tape.outline import Outline
-from engine.tape.record import Record
-from engine.tape.records import FuncRecord
+from engine.tape.records import FunctionRecord
+from engine.tape.records.captured import BarredLaunch, CapturedLaunch, CapturedWrite
+from engine.tape.records.record import Record
 
 _ADDRESS = 1 << 62
 _THREADS = 1 << 62
@@ -279,7 +280,7 @@ class _Tape:
         if data.kind == "launch":
             return self._launch(data, site)
         if data.kind == "function":
-            return FuncRecord(_named(data.name), [], site)
+            return FunctionRecord(_named(data.name), [], site)
         arrays, written = self._some(data.arrays), self._some(data.written)
         if len(arrays) != (2 if data.kind == "copy" else 1) or len(written) != 1:
             raise ArchiveError(f"a {data.kind} of {len(arrays)} arrays")

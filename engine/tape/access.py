@@ -8,8 +8,8 @@ from engine.compile.pipeline import Variants
 from engine.diagnostics import Span
 from engine.runtime import reads
 from engine.runtime.array import array
-from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
+from engine.tape.records.record import Record
 
 
 def launched(record: LaunchRecord) -> None:

@@ -14,8 +14,9 @@ from engine.locks import Lock
 from engine.runtime import events
 from engine.runtime.array import array
 from engine.tape.backward import Pass
-from engine.tape.captured import Backward, captured, ran
+from engine.tape.captured_pass import Backward, ran
 from engine.tape.memory import memory_of
+from engine.tape.records.captured import captured
 from engine.tape.tracing import Budget, Tracer, Watch
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Monitor(events.Observer):
 class CapturedTape:
     """What one tape recorded between two resets. Outlives the tape, and its arrays.
 
-    records: see `engine.tape.captured`; they cannot be run backwards. first_backward: the
+    records: see `engine.tape.records.captured`; they cannot be run backwards. first_backward: the
     first backward pass that was run, None where none was. passes: how many were. facts: what the
     capture's monitor found out. numbers: for each record, how many launches had begun by then, on
     a tape or not. tracer: what else is noted, where that was asked for. source: of the records.

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.storage import Storage
-from engine.tape.record import Record
-from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord
-from engine.tape.stretch import StretchRecord
+from engine.tape.records import CopyRecord, FillRecord, FunctionRecord, LaunchRecord
+from engine.tape.records.foreign import ForeignRecord
+from engine.tape.records.record import Record
 
 
 def flowing(records: Sequence[Record]) -> frozenset[int]:
@@ -21,7 +21,7 @@ def flowing(records: Sequence[Record]) -> frozenset[int]:
     out = set()
     for number in range(len(records) - 1, -1, -1):
         record = records[number]
-        if not isinstance(record, FuncRecord) and all(map(unread.has, record.written)):
+        if not isinstance(record, FunctionRecord) and all(map(unread.has, record.written)):
             continue
         out.add(number)
         for a in _stored(record):
@@ -35,9 +35,9 @@ def _stored(record: Record) -> Iterable[array]:
     """What it certainly stores whole."""
     if isinstance(record, LaunchRecord):  # without an adjoint it takes no gradient away
         return [a for a in record.written if record._now().useful and record.fills(a)]
-    if isinstance(record, StretchRecord):
+    if isinstance(record, ForeignRecord):
         return record.outputs
-    return [record.dest] if isinstance(record, (CopyRecord, OverwriteRecord)) else ()
+    return [record.dest] if isinstance(record, (CopyRecord, FillRecord)) else ()
 
 
 def _sources(record: Record) -> Iterable[array]:
@@ -45,9 +45,9 @@ def _sources(record: Record) -> Iterable[array]:
         return [a for i in record.plan.held if (a := record.values[i]) is not None]
     if isinstance(record, CopyRecord):
         return [record.src]
-    if isinstance(record, StretchRecord):
+    if isinstance(record, ForeignRecord):
         return record.inputs
-    return () if isinstance(record, OverwriteRecord) else record.arrays
+    return () if isinstance(record, FillRecord) else record.arrays
 
 
 class _Unread:

@@ -25,8 +25,8 @@ from engine.runtime.forward_mode import warn_of_nonlinear_gradients
 from engine.runtime.plan import Plan
 from engine.runtime.storage import Storage, allocate
 from engine.runtime.transfer import move
-from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
-from engine.tape.stretch import StretchRecord
+from engine.tape.records import CopyRecord, FillRecord, LaunchRecord, Record
+from engine.tape.records.foreign import ForeignRecord
 
 NumpyArray = np.ndarray[Any, Any]
 # contents(parameter index): what an array argument held; None where it still holds it.
@@ -240,12 +240,12 @@ def _copy(record: CopyRecord, state: _State) -> None:
     move(dest, state.tangents.of(record.src))
 
 
-def _overwrite(record: OverwriteRecord, state: _State) -> None:
+def _overwrite(record: FillRecord, state: _State) -> None:
     if state.tangents.block(record.dest) in state.live:
         state.tangents.of(record.dest)._parts[...] = 0
 
 
-def _stretch(record: StretchRecord, state: _State) -> None:
+def _stretch(record: ForeignRecord, state: _State) -> None:
     into = [a for a in record.outputs if a.requires_grad]
     live = state.live.intersection(
         state.tangents.block(a) for a in record.inputs if a.requires_grad
@@ -274,6 +274,6 @@ def _stretch(record: StretchRecord, state: _State) -> None:
 _RULES: dict[type, Callable[[Any, _State], None]] = {
     LaunchRecord: _launch,
     CopyRecord: _copy,
-    OverwriteRecord: _overwrite,
-    StretchRecord: _stretch,
+    FillRecord: _overwrite,
+    ForeignRecord: _stretch,
 }

@@ -12,8 +12,8 @@ from engine.runtime.array import array
 from engine.runtime.storage import Hold
 from engine.tape.flow import flowing
 from engine.tape.origins import Origin, Places, read_by
-from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
+from engine.tape.records.record import Record
 from engine.tape.restoration import NumpyArray, Restoration, differing, planes
 
 Needed = Mapping[int, Sequence[Restoration]]

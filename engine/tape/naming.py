@@ -7,8 +7,8 @@ import ast
 from engine.diagnostics.callers import argument_list, call_at, text
 from engine.diagnostics.site import Site
 from engine.runtime.plan import Plan
-from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
+from engine.tape.records.record import Record
 
 # The parameters of `launch` by position; those that are lists by name.
 _LAUNCH = ("", "", "inputs", "outputs")

@@ -9,10 +9,10 @@ from engine.classes import dataclass
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.storage import Hold, Storage
-from engine.tape.record import Record
 from engine.tape.records import CopyRecord, LaunchRecord
+from engine.tape.records.foreign import ForeignRecord
+from engine.tape.records.record import Record
 from engine.tape.restoration import Change, NumpyArray, contents, differ, present
-from engine.tape.stretch import StretchRecord
 
 Tag = TypeVar("Tag")
 Key = tuple[Storage, int, tuple[int, ...], tuple[int, ...]]
@@ -126,7 +126,7 @@ def read_by(record: Record) -> Iterator[tuple[array, str, Hold | None, bool]]:
                 yield record.values[i], record.argument(i), record.holds.get(i), i in watched
     elif isinstance(record, CopyRecord):
         yield record.src, "the source of a copy", record.source, False
-    elif isinstance(record, StretchRecord):
+    elif isinstance(record, ForeignRecord):
         for i, a in enumerate(record.inputs):
             yield a, record.argument(i), record.holds.get(i), True
 

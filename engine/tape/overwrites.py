@@ -18,8 +18,8 @@ from engine.logger import log_warning
 from engine.runtime.array import array
 from engine.runtime.launch_errors import size_text
 from engine.runtime.storage import Hold, Storage
-from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
+from engine.tape.records.record import Record
 from engine.tape.restoration import Change, Restoration
 
 # What looks at overwrites is imported late: most tapes have none.

@@ -24,9 +24,9 @@ from engine.runtime.array import array
 from engine.runtime.device import HOST
 from engine.runtime.graphs import Graph
 from engine.runtime.plan import Plan
-from engine.tape.launch_record import LaunchRecord
 from engine.tape.pass_notes import SIZE, Given, PassNotes
-from engine.tape.record import Record
+from engine.tape.records.launch import LaunchRecord
+from engine.tape.records.record import Record
 from engine.tape.tape import Tape
 
 _BEFORE = 6  # what a row has before its arguments: see `compile/cpu/native/launches.h`

@@ -15,8 +15,8 @@ from engine.runtime.base import may_meet
 from engine.runtime.leaves import leaf_arrays
 from engine.runtime.storage import Hold, Storage
 from engine.tape.origins import Origin
-from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
+from engine.tape.records.record import Record
 from engine.tape.restoration import Change, NumpyArray, Restoration, any_byte, contents, planes, raw
 
 

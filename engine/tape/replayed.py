@@ -17,7 +17,7 @@ from engine.runtime.plan_parts import BoundLaunch
 from engine.tape import rows
 from engine.tape.memory import MemoryUse, memory_of, own_memory
 from engine.tape.overwrites import MODES, Overwrites
-from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
+from engine.tape.records import CopyRecord, FillRecord, LaunchRecord, Record
 from engine.tape.restoration import Restoration
 
 if TYPE_CHECKING:  # late: only what is captured and runs again needs it
@@ -182,7 +182,7 @@ class ReplayedTape(Block, events.Recorder):
         if src is not None and (dest.requires_grad or src.requires_grad):
             self._add(CopyRecord(dest, src, call_site()))
         elif dest.requires_grad:
-            self._add(OverwriteRecord(dest, what, call_site()))
+            self._add(FillRecord(dest, what, call_site()))
 
     def rewinding(self) -> Callable[[], None]:
         """What makes the tape forget all that is recorded from now on."""

@@ -20,8 +20,8 @@ from engine.runtime.guards import Guard
 from engine.runtime.transfer import VAST
 from engine.tape.backward import meets
 from engine.tape.gradients import seed
-from engine.tape.launch_record import LaunchRecord
 from engine.tape.records import Record
+from engine.tape.records.launch import LaunchRecord
 
 _FEW = 64  # records: each is asked whether it has anything to say before any adjoint runs
 

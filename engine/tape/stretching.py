@@ -10,11 +10,11 @@ from engine import config
 from engine.runtime import events, reads
 from engine.tape import access
 from engine.tape.overwrites import mode
-from engine.tape.stretch import StretchRecord, Values
+from engine.tape.records.foreign import ForeignRecord, Values
 from engine.tape.tape import Tape
 
 
-def run(record: StretchRecord, results: Values, tape: Tape | None, began: float) -> None:
+def run(record: ForeignRecord, results: Values, tape: Tape | None, began: float) -> None:
     """Writes what a stretch has computed to its outputs, and records it where a tape is active."""
     if events.everywhere:
         events.reading(record.inputs)

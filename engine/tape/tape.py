@@ -35,7 +35,7 @@ from engine.tape.backward import (
 )
 from engine.tape.gradients import Gradients, clear, gradient_of
 from engine.tape.overwrites import Overwrites, mode
-from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
+from engine.tape.records import CopyRecord, FillRecord, FunctionRecord, LaunchRecord, Record
 from engine.tape.replayed import ReplayedTape, record_of
 from engine.tape.restoration import Change
 from engine.tape.rows import run_ready
@@ -214,7 +214,7 @@ class Tape(ReplayedTape):
             access.written(dest, what)
         changes = self._overwrites.writing(dest, what, self._count, not recorded)
         if recorded:
-            self._append(OverwriteRecord(dest, what, call_site()))
+            self._append(FillRecord(dest, what, call_site()))
         return partial(self._overwrites.wrote, changes) if changes else None
 
     def record_launch(
@@ -277,7 +277,7 @@ class Tape(ReplayedTape):
         arrays = self._several(arrays)
         if events.deferred(lambda: self.record_func(backward, arrays), self):
             return
-        record = FuncRecord(backward, arrays, call_site())
+        record = FunctionRecord(backward, arrays, call_site())
         if mode() != "present":
             if config.tape_snapshots != "off":
                 record.take_holds()

@@ -20,10 +20,10 @@ from engine.tape.graph.listing import Lister, TapeListing, left_out
 from engine.tape.graph.names import search_names
 from engine.tape.memory import MemoryUse
 from engine.tape.outline import Key, key_of, outline
-from engine.tape.record import Record
-from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord
+from engine.tape.records import CopyRecord, FunctionRecord, LaunchRecord
+from engine.tape.records.foreign import ForeignRecord
+from engine.tape.records.record import Record
 from engine.tape.scopes import Scope
-from engine.tape.stretch import StretchRecord
 
 _SEARCHES = 64  # for names, of one tape
 _SMALL = 1 << 14  # numbers
@@ -101,7 +101,7 @@ class Tracer:
 
     def add(self, record: Record, seconds: float | None) -> None:
         """Notes a record that is about to be added. seconds: what the operation took."""
-        if isinstance(record, FuncRecord):
+        if isinstance(record, FunctionRecord):
             arrays = [a for a in record.arrays if isinstance(a, array)]
             self.functions[len(self.forward)] = [outline(a) for a in arrays]
         self.forward.append(seconds)
@@ -211,10 +211,10 @@ def _parameters(record: Record) -> tuple[list[Any], Sequence[int], Sequence[int]
     arrays = list(record.arrays)
     if isinstance(record, CopyRecord):
         return arrays, (1,), (0,)
-    if isinstance(record, StretchRecord):
+    if isinstance(record, ForeignRecord):
         count = len(record.inputs)
         return arrays, range(count), range(count, len(arrays))
-    if isinstance(record, FuncRecord):
+    if isinstance(record, FunctionRecord):
         arrays = [a for a in arrays if isinstance(a, array)]
         return arrays, range(len(arrays)), ()
     return arrays, (), (0,)

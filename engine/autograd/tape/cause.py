@@ -22,7 +22,7 @@ from engine.diagnostics import Span
 from engine.draws import default_rng
 from engine.tape.naming import variable
 from engine.tape.records import LaunchRecord, Record
-from engine.tape.stretch import StretchRecord
+from engine.tape.records.foreign import ForeignRecord
 
 
 def culprit(evaluation: TapeEvaluation, v: Direction, allowed: float) -> int:
@@ -115,7 +115,7 @@ def _cause(
 
 
 def _definition(r: Record | None) -> Span | None:
-    if isinstance(r, StretchRecord):
+    if isinstance(r, ForeignRecord):
         return r.stretch.span
     return r.definition if isinstance(r, LaunchRecord) else None
 

@@ -19,8 +19,8 @@ from engine.autograd.tape.whole import WholeCheck
 from engine.autograd.variables.roles import Pair
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.tape.capture import CapturedTape
-from engine.tape.captured import BarredLaunch
-from engine.tape.records import FuncRecord, LaunchRecord, Record
+from engine.tape.records import FunctionRecord, LaunchRecord, Record
+from engine.tape.records.captured import BarredLaunch
 from engine.tape.tape import Tape
 
 PARTIAL = "only some of its launches were selected"
@@ -284,7 +284,7 @@ def result_of(records: Sequence[Record], found: Sequence[LaunchResult]) -> TapeR
             "only kernel launches can be checked; its backward code is the user's own", r.site,
         )
         for position, r in enumerate(records)
-        if isinstance(r, FuncRecord)
+        if isinstance(r, FunctionRecord)
     ]  # fmt: skip
     for x in launches:
         if x.skipped:

@@ -29,8 +29,8 @@ from engine.cached import cached_property
 from engine.compile.pipeline import Variants
 from engine.ir.nodes import Block, Call, For, Function, While, blocks_of
 from engine.tape.capture import CapturedTape
-from engine.tape.captured import BarredLaunch
 from engine.tape.records import LaunchRecord
+from engine.tape.records.captured import BarredLaunch
 
 # Numbers of a tape and of a launch on it, with what its check found.
 Found = tuple[int, LaunchResult]

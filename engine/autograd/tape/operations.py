@@ -20,10 +20,11 @@ from engine.runtime import events
 from engine.runtime.device import HOST
 from engine.runtime.execute import Form, foreseen
 from engine.runtime.pack import pack_argument
-from engine.tape.captured import BarredLaunch, CapturedWrite, Other, in_order
+from engine.tape.captured_pass import Other
 from engine.tape.outline import root_of
-from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
-from engine.tape.stretch import StretchRecord
+from engine.tape.records import CopyRecord, FillRecord, LaunchRecord, Record
+from engine.tape.records.captured import BarredLaunch, CapturedWrite, in_order
+from engine.tape.records.foreign import ForeignRecord
 
 Array = NDArray[Any]
 
@@ -373,7 +374,7 @@ class OutsideWrite(Operation):
 
 
 def operations_of(
-    records: Sequence[Record], stretch: Callable[[StretchRecord], Operation]
+    records: Sequence[Record], stretch: Callable[[ForeignRecord], Operation]
 ) -> list[Operation]:
     """The operations of a tape's records, one for each. Raises NotReplayable."""
     out: list[Operation] = []
@@ -387,9 +388,9 @@ def operations_of(
         elif isinstance(r, CopyRecord) or (isinstance(r, CapturedWrite) and r.copy):
             dest, src = r.arrays
             out.append(ReplayedCopy(r, dest, src))
-        elif isinstance(r, (OverwriteRecord, CapturedWrite)):
+        elif isinstance(r, (FillRecord, CapturedWrite)):
             out.append(ReplayedOverwrite(r, r.written[0]))
-        elif isinstance(r, StretchRecord):
+        elif isinstance(r, ForeignRecord):
             out.append(stretch(r))
         elif isinstance(r, BarredLaunch):
             raise NotReplayable(f"kernel {r.name!r} cannot be run: {r.why}", r.site)

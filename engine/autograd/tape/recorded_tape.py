@@ -9,7 +9,7 @@ from engine.classes import dataclass
 from engine.runtime.array import array
 from engine.runtime.storage import Hold
 from engine.tape.capture import CapturedTape
-from engine.tape.captured import Other
+from engine.tape.captured_pass import Other
 from engine.tape.outline import Outline
 from engine.tape.records import Record
 from engine.tape.tape import Tape
@@ -22,7 +22,7 @@ class RecordedTape:
     seeded: the arrays that get a cotangent; none: those that nothing on the tape reads.
     restored: whether launches are differentiated at what they read, where the tape overwrote
     that. changed, read: contents that inputs had by then, by position among the records and
-    parameter (see `engine.tape.captured.Backward`). ran: whether there was a backward pass.
+    parameter (see `engine.tape.captured_pass.Backward`). ran: whether there was a backward pass.
     """
 
     records: Sequence[Record]

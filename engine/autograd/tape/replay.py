@@ -33,7 +33,7 @@ from engine.classes import dataclass
 from engine.compile.pipeline import prefetch
 from engine.runtime import events
 from engine.runtime.watch import watching
-from engine.tape.captured import Other
+from engine.tape.captured_pass import Other
 from engine.tape.outline import root_of
 
 # Bytes of arrays whose whole tape is still checked: about ten times as much is needed for it.

@@ -14,7 +14,7 @@ from engine.autograd.reference.differences import slope
 from engine.autograd.tape.memory import Memories, placements
 from engine.autograd.tape.operations import NotReplayable, Operation
 from engine.tape.outline import root_of
-from engine.tape.stretch import StretchRecord
+from engine.tape.records.foreign import ForeignRecord
 
 Array = NDArray[Any]
 
@@ -33,8 +33,8 @@ class ReplayedStretch(Operation):
     that was overwritten.
     """
 
-    def __init__(self, record: StretchRecord) -> None:
-        self.record: StretchRecord = record
+    def __init__(self, record: ForeignRecord) -> None:
+        self.record: ForeignRecord = record
         self.reads = [placements(a, root_of(a))[0] for a in record.inputs]
         self.writes = [placements(a, root_of(a))[0] for a in record.outputs]
         self.restored = True

@@ -32,10 +32,10 @@ from engine.tape.capture import CapturedTape
 from engine.tape.graph.valid_names import ValidNames
 from engine.tape.naming import variable
 from engine.tape.outline import root_array
-from engine.tape.record import Record
-from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord
+from engine.tape.records import CopyRecord, FunctionRecord, LaunchRecord
+from engine.tape.records.foreign import ForeignRecord
+from engine.tape.records.record import Record
 from engine.tape.restoration import NumpyArray, present, raw
-from engine.tape.stretch import StretchRecord
 
 Seeds: TypeAlias = "tuple[tuple[int, bytes], ...]"
 Inputs: TypeAlias = "tuple[bytes, ...]"
@@ -352,7 +352,7 @@ def _passes(r: Record, b: array) -> bool:
     """Whether a record passes the gradient of what it writes on to something."""
     if isinstance(r, CopyRecord):
         return r.src.requires_grad
-    if isinstance(r, StretchRecord):
+    if isinstance(r, ForeignRecord):
         return r.flows
     if not isinstance(r, LaunchRecord):
         return False
@@ -419,7 +419,7 @@ def _upstream(run: Pass, a: array) -> list[array]:
     found = {geometry(a): a}
     for r in reversed(run.records):
         some = [b for b in r.arrays if isinstance(b, array)]
-        into = some if isinstance(r, FuncRecord) else r.written
+        into = some if isinstance(r, FunctionRecord) else r.written
         if any(places.meets(b) for b in into):
             for b in some:
                 places.put(b, None)

@@ -18,8 +18,8 @@ from engine.runtime.array import array
 from engine.runtime.plan_parts import BoundLaunch
 from engine.tape.capture import CapturedTape
 from engine.tape.outline import root_array, root_of
-from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
+from engine.tape.records.record import Record
 
 _KEPT = 256  # inputs of such launches that are kept alive, to be looked at later
 

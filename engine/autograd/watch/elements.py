@@ -19,8 +19,8 @@ from engine.diagnostics import EngineError
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.storage import Storage
-from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
+from engine.tape.records.record import Record
 from engine.tape.restoration import NumpyArray, any_byte, differing, planes
 
 _BYTES = 1 << 26  # what the record of one launch may take up

@@ -18,10 +18,10 @@ from engine.autograd.watch.views import View
 from engine.diagnostics import Span
 from engine.tape.backward import Pass
 from engine.tape.capture import CapturedTape
-from engine.tape.captured import CapturedWrite
-from engine.tape.record import Record
 from engine.tape.records import CopyRecord, LaunchRecord
-from engine.tape.stretch import StretchRecord
+from engine.tape.records.captured import CapturedWrite
+from engine.tape.records.foreign import ForeignRecord
+from engine.tape.records.record import Record
 
 
 class Followed:
@@ -82,7 +82,7 @@ class Followed:
             for i in r.plan.only_read:
                 if r.values[i] is not None:
                     self.touches.touched(r.values[i], r.holds.get(i))
-        elif isinstance(r, StretchRecord):
+        elif isinstance(r, ForeignRecord):
             for i, a in enumerate(r.inputs):
                 self.touches.touched(a, r.holds.get(i))
         elif isinstance(r, CopyRecord) and isinstance(captured, CapturedWrite):

@@ -20,7 +20,7 @@ from engine.runtime.base import may_meet
 from engine.runtime.storage import Hold
 from engine.tape.backward import Pass
 from engine.tape.capture import CapturedTape
-from engine.tape.records import FuncRecord, LaunchRecord
+from engine.tape.records import FunctionRecord, LaunchRecord
 from engine.tape.restoration import NumpyArray, contents, present, raw
 
 _NAMES = ("", "arrays")  # the parameters of record_func
@@ -37,7 +37,7 @@ class FunctionReads:
         self._changed: dict[int, NumpyArray] = {}
         self.found: dict[int, Overwritten] = {}
 
-    def recorded(self, tape: CapturedTape, record: FuncRecord, clock: int) -> None:
+    def recorded(self, tape: CapturedTape, record: FunctionRecord, clock: int) -> None:
         """A function was recorded. clock: of the writes until now."""
         holds = {
             i: record.holds.get(i) or a.storage.hold(a.lo, a.hi) for i, a, _ in record.watched()
@@ -57,7 +57,7 @@ class FunctionReads:
         """To be called before the record of that number runs backward."""
         self._number, self._changed = number, {}
         record = None if self._run is None else self._run.records[number]
-        if not isinstance(record, FuncRecord) or self._run is None:
+        if not isinstance(record, FunctionRecord) or self._run is None:
             return
         restored = {x.index for x in self._run.restored.get(number, ())}
         for i, hold in self._holds.get(number, (0, {}))[1].items():
@@ -80,7 +80,7 @@ class FunctionReads:
                 return
 
     def _told(self, record: object, i: int, where: NumpyArray, writes: Writes) -> Overwritten:
-        assert isinstance(record, FuncRecord) and self._run is not None
+        assert isinstance(record, FunctionRecord) and self._run is not None
         a = record.arrays[i]
         by = Elements(self._run.records).writer(self._number, a, where)
         if by is not None:

@@ -26,8 +26,8 @@ from engine.runtime.storage import Hold
 from engine.tape.backward import Pass
 from engine.tape.capture import CapturedTape, Monitor, active_tape
 from engine.tape.outline import Outline, outline
-from engine.tape.record import Record
-from engine.tape.records import FuncRecord
+from engine.tape.records import FunctionRecord
+from engine.tape.records.record import Record
 from engine.tape.restoration import contents
 
 # Steps of the differences, in sizes of the inputs. Values are float32: much smaller ones drown.
@@ -159,7 +159,7 @@ class Touches:
     def recorded(self, record: Record) -> None:
         """The tape got a record."""
         written = record.written
-        if isinstance(record, FuncRecord):
+        if isinstance(record, FunctionRecord):
             written = [a for a in record.arrays if isinstance(a, array) and not self.has(a)]
         for a in written:
             self._written.at(a.storage).put(a, None)
@@ -301,7 +301,7 @@ class Mover(Monitor):
         self._begun, self._last = True, tape.index
         if tape.index == self._tape:
             self._touches.recorded(record)
-            if isinstance(record, FuncRecord):
+            if isinstance(record, FunctionRecord):
                 self._declared += [outline(a) for a in record.arrays if isinstance(a, array)]
 
     def _concerns(self) -> bool:

@@ -23,11 +23,11 @@ from engine.runtime.plan import Plan
 from engine.runtime.plan_parts import BoundLaunch
 from engine.tape.backward import Pass
 from engine.tape.capture import CapturedTape
-from engine.tape.captured import CapturedWrite
 from engine.tape.outline import root_of
-from engine.tape.record import Record
-from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord
-from engine.tape.stretch import StretchRecord
+from engine.tape.records import CopyRecord, FillRecord, FunctionRecord, LaunchRecord
+from engine.tape.records.captured import CapturedWrite
+from engine.tape.records.foreign import ForeignRecord
+from engine.tape.records.record import Record
 
 
 class Paths:
@@ -72,16 +72,16 @@ class Paths:
             if not (record.src.requires_grad and record.dest.requires_grad):
                 reach = reach.cut_at(Edge("copy", _call_text(record._site), record._site))
             self._map.add(record.dest, reach, True, True)
-        elif isinstance(record, StretchRecord):
+        elif isinstance(record, ForeignRecord):
             self._stretch(record)
-        elif isinstance(record, OverwriteRecord):
+        elif isinstance(record, FillRecord):
             self._map.add(record.dest, NONE, True, True)
-        elif isinstance(record, FuncRecord):
+        elif isinstance(record, FunctionRecord):
             # What it computes is not known: nothing is said of it.
             for a in record.arrays:
                 self._map.add(a, NONE, True, True)
 
-    def _stretch(self, record: StretchRecord) -> None:
+    def _stretch(self, record: ForeignRecord) -> None:
         """All that it computes depends on all that it reads."""
         found = NONE
         for i, a in enumerate(record.inputs):
@@ -92,7 +92,7 @@ class Paths:
             mine = found if a.requires_grad else found.cut_at(self._edge(record))
             self._map.add(a, mine, True, True)
 
-    def _edge(self, record: StretchRecord) -> Edge:
+    def _edge(self, record: ForeignRecord) -> Edge:
         return Edge("copy", _call_text(record._site), record._site)
 
     def _ran(
@@ -288,7 +288,7 @@ class Paths:
         """Whether a record can be where a way leaves the tape."""
         if isinstance(record, LaunchRecord):
             return self._ways_of(record.plan).cut
-        if isinstance(record, StretchRecord):
+        if isinstance(record, ForeignRecord):
             return not all(a.requires_grad for a in record.arrays)
         return isinstance(record, CopyRecord) and not (
             record.src.requires_grad and record.dest.requires_grad
@@ -352,7 +352,7 @@ def _cast(flow: Flow) -> Edge:
     return Edge("cast", first.operation, None, first.span)
 
 
-def recorded_function(record: FuncRecord) -> Recorded:
+def recorded_function(record: FunctionRecord) -> Recorded:
     """A function given to `record_func`, with the place of its definition."""
     f: Any = record.function
     f = getattr(f, "func", f)

@@ -34,8 +34,8 @@ from engine.tape.flow import flowing
 from engine.tape.naming import variable
 from engine.tape.outline import outline
 from engine.tape.records import LaunchRecord
+from engine.tape.records.foreign import ForeignRecord
 from engine.tape.restoration import NumpyArray, present
-from engine.tape.stretch import StretchRecord
 
 # Numbers this near, of the largest in the array, are the same: units of the type's precision.
 # The same kernel gives the same bits; another way of computing them may round otherwise.
@@ -164,7 +164,7 @@ class _Look:
                     continue  # it is what the launch left by now
                 name = variable(record, i) or record.plan.params[i].name
                 yield part, now, name
-        elif isinstance(s, ReplayedStretch) and isinstance(record, StretchRecord):
+        elif isinstance(s, ReplayedStretch) and isinstance(record, ForeignRecord):
             known = {x.index: x for x in self.run.restored.get(position, ())}
             for i, part in enumerate(s.reads):
                 x = known.get(i)

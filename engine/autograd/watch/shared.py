@@ -20,9 +20,9 @@ from engine.runtime.base import may_meet
 from engine.runtime.storage import Storage
 from engine.tape.backward import Pass, run_backward
 from engine.tape.outline import root_array
-from engine.tape.records import FuncRecord, LaunchRecord
+from engine.tape.records import FunctionRecord, LaunchRecord
+from engine.tape.records.foreign import ForeignRecord
 from engine.tape.restoration import NumpyArray
-from engine.tape.stretch import StretchRecord
 
 _RTOL = 1e-4  # of the largest number of a gradient: another order of sums rounds otherwise
 
@@ -36,7 +36,7 @@ class SharedGradients:
         self._pair = self._conflict()
         self._right: dict[int, NumpyArray] = {}
         if self._pair is not None and not any(
-            isinstance(r, (FuncRecord, StretchRecord)) for r in run.records
+            isinstance(r, (FunctionRecord, ForeignRecord)) for r in run.records
         ):
             self._right = self._apart()
 

@@ -39,8 +39,8 @@ from engine.runtime.storage import Storage
 from engine.tape.backward import Pass
 from engine.tape.capture import CapturedTape, Monitor, active_tape, passed_over
 from engine.tape.outline import root_array
-from engine.tape.record import Record
-from engine.tape.records import FuncRecord, LaunchRecord
+from engine.tape.records import FunctionRecord, LaunchRecord
+from engine.tape.records.record import Record
 
 _ALL = -1  # no thread has that number
 _EARLY = 256  # arrays that the host read before the first tape, kept to be looked at later
@@ -167,7 +167,7 @@ class Witness(Monitor):
         followed.used |= bool(followed.reads)
         if followed.paths is not None:
             followed.seen.update(self._views.alive())
-        if isinstance(record, FuncRecord):
+        if isinstance(record, FunctionRecord):
             followed.functions.append((len(tape.records) - 1, recorded_function(record)))
             if followed.paths is not None:
                 followed.reading.recorded(tape, record, self._writes.clock)

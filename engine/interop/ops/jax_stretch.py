@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.interop.ops.functions import as_tuple, definition, name_of
-from engine.tape.stretch import NumpyArray, Stretch, Values
+from engine.tape.records.foreign import NumpyArray, Stretch, Values
 
 
 class JaxStretch(Stretch):

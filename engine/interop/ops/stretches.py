@@ -16,8 +16,8 @@ from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.device import get_device
 from engine.runtime.launch_errors import fail
+from engine.tape.records.foreign import ForeignRecord, Stretch
 from engine.tape.restoration import present
-from engine.tape.stretch import Stretch, StretchRecord
 from engine.tape.stretching import run
 from engine.tape.tape import Tape
 
@@ -89,7 +89,7 @@ def _record(
     outs = _made(given, results) if made is None else made
     _check(door, stretch, results, outs)
     results = [x.reshape(a._parts.shape) for x, a in zip(results, outs, strict=True)]
-    record = StretchRecord(stretch, given, outs, site)
+    record = ForeignRecord(stretch, given, outs, site)
     run(record, results, cast("Tape | None", events.tape()), began)
     return outs[0] if len(outs) == 1 else tuple(outs)
 

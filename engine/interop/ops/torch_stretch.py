@@ -12,7 +12,7 @@ import numpy as np
 from engine.interop.ops.functions import as_tuple, definition, name_of
 from engine.interop.ops.held import copies, held_by
 from engine.lang.types import BFLOAT16
-from engine.tape.stretch import NumpyArray, Stretch, Values
+from engine.tape.records.foreign import NumpyArray, Stretch, Values
 
 T = TypeVar("T")
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from engine.classes import dataclass
-from engine.tape.captured import BarredLaunch
 from engine.tape.graph.names import Names
 from engine.tape.outline import Key, key_of
-from engine.tape.record import Record
-from engine.tape.records import FuncRecord, LaunchRecord
+from engine.tape.records import FunctionRecord, LaunchRecord
+from engine.tape.records.captured import BarredLaunch
+from engine.tape.records.foreign import ForeignRecord
+from engine.tape.records.record import Record
 from engine.tape.scopes import Scope
-from engine.tape.stretch import StretchRecord
 
 Kind = Literal["launch", "copy", "write", "function"]
 
@@ -190,11 +190,11 @@ class Lister:
         return found
 
     def _other(self, r: Record, count: int) -> int:
-        if isinstance(r, FuncRecord):
+        if isinstance(r, FunctionRecord):
             each = tuple(range(count))
             names = tuple(f"arrays[{i}]" for i in each)
             return self._kind(ListedKernel("function", r.name, "", 0, names, each, ()))
-        if isinstance(r, StretchRecord):
+        if isinstance(r, ForeignRecord):
             mine = len(r.inputs)
             names = (*(f"inputs[{i}]" for i in range(mine)),
                      *(f"outputs[{i}]" for i in range(count - mine)))  # fmt: skip

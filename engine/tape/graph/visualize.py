@@ -15,7 +15,7 @@ from engine.tape.graph.listing import Lister
 from engine.tape.graph.model import Direction, GraphOptions
 from engine.tape.graph.names import variable_names
 from engine.tape.outline import key_of
-from engine.tape.record import Record
+from engine.tape.records.record import Record
 from engine.tape.scopes import Scope
 
 

@@ -19,7 +19,7 @@ import pytest
 
 import engine as wp
 from engine.runtime import launch
-from engine.tape.launch_record import LaunchRecord
+from engine.tape.records.launch import LaunchRecord
 from tests.spoiling import STALE
 from tests.unit.runtime.launching import NATIVE, way
 from tests.unit.runtime.warm import arrays, graphs, kernels, launches, memory, settings, tapes

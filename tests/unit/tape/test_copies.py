@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.tape.records import CopyRecord, OverwriteRecord
+from engine.tape.records import CopyRecord, FillRecord
 from tests.unit.tape.kernels import (
     double,
     grad_of,
@@ -100,7 +100,7 @@ def test_an_overwritten_array_passes_no_gradient(how):
         wp.launch(double, 3, [x], [y])
         how(y)
         wp.launch(double, 3, [y], [z])
-    assert isinstance(tape.records[1], OverwriteRecord)
+    assert isinstance(tape.records[1], FillRecord)
     assert grad_of(tape, x, z) == [0, 0, 0]
 
 

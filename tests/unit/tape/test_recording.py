@@ -9,7 +9,7 @@ import pytest
 
 import engine as wp
 from engine import TapeError
-from engine.tape.records import FuncRecord, LaunchRecord
+from engine.tape.records import FunctionRecord, LaunchRecord
 from tests.unit.tape.kernels import (
     double,
     grad_of,
@@ -189,7 +189,7 @@ def test_record_func():
             x.grad.assign(x.grad.numpy() + np.cos(x.numpy()) * y.grad.numpy())
 
         tape.record_func(backward, [x, y])
-    assert isinstance(tape.records[-1], FuncRecord)
+    assert isinstance(tape.records[-1], FunctionRecord)
     tape.backward(grads={y: wp.ones(3)})
     assert np.allclose(x.grad.numpy(), np.cos(x.numpy()))
     assert set(tape.gradients) == {x, y}

@@ -21,7 +21,7 @@ from engine.runtime.kernel import Kernel
 from engine.runtime.plan import Plan
 from engine.runtime.plan_parts import Selection
 from engine.runtime.storage import Glance, Hold
-from engine.tape.record import OFF, Record
+from engine.tape.records.record import OFF, Record
 from engine.tape.restoration import Restoration, contents
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from engine.diagnostics.site import Site
 from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.storage import Glance, Hold
-from engine.tape.record import Record
+from engine.tape.records.record import Record
 from engine.tape.restoration import Restoration, contents, present
 
 NumpyArray = np.ndarray[Any, Any]
@@ -53,7 +53,7 @@ class Stretch(ABC):
         """The tangents of the results, by forward mode. Raises TypeError where there is none."""
 
 
-class StretchRecord(Record):
+class ForeignRecord(Record):
     """A stretch that was run.
 
     holds: what its inputs held then. results: what it computed, where a check may ask.

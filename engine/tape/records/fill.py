@@ -1,0 +1,37 @@
+"""The record of a fill on a tape, and its part in the backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.diagnostics.site import Site
+from engine.runtime.array import array
+from engine.tape.records.record import Record
+from engine.tape.restoration import Restoration
+
+
+class FillRecord(Record):
+    """`fill_`, `zero_` or item assignment: what was there before gets no gradient."""
+
+    __slots__ = ("_name", "dest")
+
+    def __init__(self, dest: array, what: str, site: Site | None) -> None:
+        self.dest = dest
+        self._name = what
+        self._site = site
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def arrays(self) -> Sequence[array]:
+        return [self.dest]
+
+    @property
+    def written(self) -> Sequence[array]:
+        return [self.dest]
+
+    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+        if self.dest.grad is not None:
+            self.dest.grad.zero_()
