@@ -79,7 +79,7 @@ def _launches(tape: CapturedTape, number: int, options: CheckOptions) -> list[in
     wanted = options.launches_of(number)
     if wanted is None:
         return []
-    kernels = [r.kernel.key for r in tape.records if hasattr(r, "kernel")]
+    kernels = [r.kernel.key for r in tape.records if r.kernel is not None]
     return [
         i for i, k in enumerate(kernels)
         if not options.deselects(k) and (not wanted or i in wanted)

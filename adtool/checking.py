@@ -207,7 +207,7 @@ def _is_broken(fact: object) -> bool:
 
 def kernels_of(tapes: Sequence[CapturedTape]) -> tuple[str, ...]:
     """The names of all kernels on the tapes."""
-    kernels = (getattr(r, "kernel", None) for t in tapes for r in t.records)
+    kernels = (r.kernel for t in tapes for r in t.records)
     return tuple(dict.fromkeys(k.key for k in kernels if k is not None))
 
 
@@ -235,7 +235,7 @@ def calm() -> Iterator[None]:
 
 def launches_of(tapes: Sequence[CapturedTape]) -> tuple[int, ...]:
     """How many launches each tape has."""
-    return tuple(sum(hasattr(r, "kernel") for r in t.records) for t in tapes)
+    return tuple(sum(r.kernel is not None for r in t.records) for t in tapes)
 
 
 def _processes() -> int:

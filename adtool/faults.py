@@ -109,7 +109,7 @@ def _place(tapes: Sequence[CapturedTape], seen: Seen) -> tuple[int, int]:
     for number, tape in enumerate(tapes):
         index = -1
         for record, launches in zip(tape.records, tape.numbers, strict=True):
-            kernel = getattr(record, "kernel", None)
+            kernel = record.kernel
             index += kernel is not None
             if kernel is not None and kernel.key == seen.fault.kernel:
                 if launches == seen.launch + 1:

@@ -149,7 +149,7 @@ def _verdict(p: PairResult) -> Verdict:
 
 
 def _launches(tape: CapturedTape) -> list[tuple[int, Any]]:
-    return list(enumerate(r for r in tape.records if hasattr(r, "kernel")))
+    return list(enumerate(r for r in tape.records if r.kernel is not None))
 
 
 def _missing(

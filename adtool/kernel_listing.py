@@ -38,7 +38,7 @@ def list_kernels(
     known: dict[str, Any] = {}
     for tape in tapes:
         for r in tape.records:
-            if hasattr(r, "kernel"):
+            if r.kernel is not None:
                 known.setdefault(r.kernel.key, r)
     open_types = []
     for k in _defined():

@@ -70,7 +70,7 @@ class MatrixGallery:
 
     def add(self, tape: CapturedTape, result: TapeResult, number: int) -> None:
         """Looks at a tape that has just been checked, and still has its records."""
-        records = [r for r in tape.records if hasattr(r, "kernel")]
+        records = [r for r in tape.records if r.kernel is not None]
         for launch in result.launches:
             wrong = any(p.verdict in _BAD for p in launch.pairs)
             if not self._wants(launch.kernel, wrong) or not launch.pairs:

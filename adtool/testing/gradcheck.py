@@ -76,7 +76,7 @@ class Gradcheck:
     def _of_tape(self, tape: engine.Tape, terms: Terms) -> Report:
         capture = self._observation.capture
         source = (None if capture is None else capture.of(tape)) or tape
-        found = (getattr(r, "kernel", None) for r in tape.records)
+        found = (r.kernel for r in tape.records)
         kernels = tuple(dict.fromkeys(k.key for k in found if k is not None))
         return report_of(
             self._name, terms,

@@ -30,9 +30,7 @@ from engine.tape.capture import CapturedTape
 from engine.tape.captured_pass import Backward
 from engine.tape.naming import variable
 from engine.tape.outline import Outline
-from engine.tape.records import FunctionRecord, LaunchRecord
-from engine.tape.records.captured import CapturedWrite, in_order
-from engine.tape.records.foreign import ForeignRecord
+from engine.tape.records import LaunchRecord
 from engine.tape.records.record import OFF, Record
 
 _FIRST = 1 << 20  # address of the first array of a tape
@@ -155,14 +153,15 @@ class _Tape:
 
     def _record(self, r: Record) -> RecordData:
         site = self._files.place(r.site)
-        if isinstance(r, LaunchRecord):
-            return self._launch(r, site)
-        if isinstance(r, (FunctionRecord, ForeignRecord)):  # code of Python does not travel
+        launch = r.launch
+        if launch is not None:
+            return self._launch(launch, site)
+        if not r.repeatable:  # code of Python does not travel
             return RecordData("function", r.name, site)
         arrays = tuple(self._array(a) for a in r.arrays)
         written = tuple(self._array(a) for a in r.written)
-        if isinstance(r, CapturedWrite) and r.copy:
-            source = -1 if r.source is None else self._keep(r.arrays[1], r.source)
+        if r.copied is not None:
+            source = -1 if r.source is None else self._keep(r.copied[1], r.source)
             return RecordData("copy", r.name, site, arrays=arrays, written=written, source=source)
         return RecordData("write", r.name, site, arrays=arrays, written=written)
 
@@ -182,7 +181,7 @@ class _Tape:
             )
         return RecordData(
             "launch", r.name, site, kernel, tuple(r.dim), tuple(arguments), r.input_count,
-            tuple(sorted(r.wrt)), tuple(sorted(r.aliased)), in_order=in_order(r),
+            tuple(sorted(r.wrt)), tuple(sorted(r.aliased)), in_order=r.in_order,
         )  # fmt: skip
 
     def _backward(self, b: Backward) -> BackwardData:

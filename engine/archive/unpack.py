@@ -40,7 +40,12 @@ from engine.tape.capture import Capture, CapturedTape
 from engine.tape.captured_pass import Backward
 from engine.tape.outline import Outline
 from engine.tape.records import FunctionRecord
-from engine.tape.records.captured import BarredLaunch, CapturedLaunch, CapturedWrite
+from engine.tape.records.captured import (
+    BarredLaunch,
+    CapturedCopy,
+    CapturedFill,
+    CapturedLaunch,
+)
 from engine.tape.records.record import Record
 
 _ADDRESS = 1 << 62
@@ -74,12 +79,12 @@ _ASTRAY = (
 def _unpacked(archive: Archive, store: Supply, trust: bool, limit: int) -> list[CapturedTape]:
     files, types = FileReader(archive.files), TypeReader(archive.structs)
     code = CodeReader(archive.functions, files, types, trust)
-    plans: list[Plan | Barred] = []
+    plans: list[Plan | BareKernel] = []
     for number, k in enumerate(archive.kernels):
         try:
-            plans.append(Barred(code.bare(k), UNKNOWN, k.why[:400]) if k.why else code.plan(k))
+            plans.append(BareKernel(code.bare(k), UNKNOWN, k.why[:400]) if k.why else code.plan(k))
         except UntrustedCode as why:
-            plans.append(Barred(code.bare(k), why.span, TRUST.format(why)))
+            plans.append(BareKernel(code.bare(k), why.span, TRUST.format(why)))
         except ArchiveError as error:
             raise ArchiveError(f"kernel {number}: {error}") from None
     capture = Capture(open=False)
@@ -94,7 +99,7 @@ def _unpacked(archive: Archive, store: Supply, trust: bool, limit: int) -> list[
 
 
 @dataclass(frozen=True, slots=True)
-class Barred:
+class BareKernel:
     """A kernel that cannot be run. span: its definition, as far as known; why: the reason."""
 
     kernel: Kernel
@@ -198,23 +203,30 @@ class ArchivedLaunch(CapturedLaunch):
         self.names = [a.passed[:200] for a in data.arguments]
 
 
-class ArchivedWrite(CapturedWrite):
-    """A copy or another write of an archive."""
+class ArchivedCopy(CapturedCopy):
+    """A copy of an archive."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __init__(self, name: str, dest: Any, src: Any, source: Hold | None, site: Site | None
+                 ) -> None:  # fmt: skip
+        self.name, self.dest, self.src, self.source, self._site = name, dest, src, source, site
+
+
+class ArchivedFill(CapturedFill):
+    """A fill of an archive."""
 
     __slots__ = ()
 
-    def __init__(
-        self, data: RecordData, arrays: list[Any], written: list[Any], source: Hold | None,
-        site: Site | None,
-    ) -> None:  # fmt: skip
-        self.copy, self.source = data.kind == "copy", source
-        self._arrays, self._written, self._name, self._site = arrays, written, data.name, site
+    def __init__(self, name: str, dest: Any, site: Site | None) -> None:
+        self._name, self.dest, self._site = name, dest, site
 
 
 class _Tape:
     def __init__(
-        self, data: TapeData, plans: Sequence[Plan | Barred], files: FileReader, types: TypeReader,
-        store: Supply, limit: int,
+        self, data: TapeData, plans: Sequence[Plan | BareKernel], files: FileReader,
+        types: TypeReader, store: Supply, limit: int,
     ) -> None:  # fmt: skip
         self._data, self._plans, self._files, self._store = data, plans, files, store
         self._outlines = [ArchivedOutline(a, types) for a in data.arrays]
@@ -294,7 +306,9 @@ class _Tape:
                    zip(placements(a, 0), placements(b, 0), strict=True)):  # fmt: skip
                 raise ArchiveError("a copy of an array of another type")
         source = None if data.source == -1 else self._hold(data.source, arrays[-1])
-        return ArchivedWrite(data, arrays, written, source, site)
+        if data.kind == "copy":
+            return ArchivedCopy(data.name, arrays[0], arrays[1], source, site)
+        return ArchivedFill(data.name, arrays[0], site)
 
     def _launch(self, data: RecordData, site: Site | None) -> Record:
         if not 0 <= data.kernel < len(self._plans):
@@ -302,7 +316,7 @@ class _Tape:
         plan, dim = self._plans[data.kernel], data.dim
         if not 1 <= len(dim) <= MAX_DIMS or min(dim) < 0 or math.prod(dim) >= _THREADS:
             raise ArchiveError(f"no launch has the dimensions {dim}")
-        if isinstance(plan, Barred):
+        if isinstance(plan, BareKernel):
             return BarredLaunch(plan.kernel, dim, plan.span, plan.why, site)
         if len(data.arguments) != len(plan.params):
             raise ArchiveError(f"{len(data.arguments)} arguments of {len(plan.params)}")
@@ -341,8 +355,9 @@ class _Tape:
 
     def _argument(self, x: OtherData, records: Sequence[Record]) -> ArchivedOutline:
         r = records[x.record] if 0 <= x.record < len(records) else None
-        if isinstance(r, ArchivedLaunch) and x.parameter in r.plan.held:
-            a = r.values[x.parameter]
+        launch = None if r is None else r.launch
+        if launch is not None and x.parameter in launch.plan.held:
+            a = launch.values[x.parameter]
             if isinstance(a, ArchivedOutline):
                 return a
         raise ArchiveError(f"operation {x.record} has no array {x.parameter}")

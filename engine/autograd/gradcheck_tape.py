@@ -16,7 +16,6 @@ from engine.autograd.tape.options import Options
 from engine.autograd.variables.roles import Mask, checked_mask
 from engine.diagnostics import Diagnostic, GradcheckError, LaunchError
 from engine.diagnostics.site import call_span
-from engine.tape.records import LaunchRecord
 from engine.tape.tape import Tape
 
 _NOTES = 12  # of an error that says why nothing was checked
@@ -69,8 +68,8 @@ def gradcheck_tape(
           plot_absolute_error=plot_absolute_error, show_summary=show_summary,
           reverse_launches=reverse_launches)  # fmt: skip
     check_order(order)
-    launches = [r for r in tape.records if isinstance(r, LaunchRecord)]
-    keys = {r.kernel.key for r in launches}
+    launches = [r for r in tape.records if r.kernel is not None]
+    keys = {r.name for r in launches}
     wanted = _names(whitelist_kernels, "whitelist_kernels")
     unwanted = _names(blacklist_kernels, "blacklist_kernels")
     masks = _masks(input_output_masks)

@@ -32,7 +32,6 @@ from engine.autograd.variables.roles import Mask, Pair, renamed
 from engine.classes import dataclass
 from engine.runtime.device import DeviceLike
 from engine.runtime.kernel import Kernel
-from engine.tape.records import LaunchRecord
 
 Function = Kernel | Callable[..., Any]
 
@@ -150,8 +149,8 @@ class ByAdjoint:
 
     def function(self, recorded: RecordedCall, dense: Dense) -> None:
         for record in recorded.tape.records:
-            if isinstance(record, LaunchRecord):
-                check_enabled(record)
+            if record.launch is not None:
+                check_enabled(record.launch)
         adjoint_rows(recorded, dense.pairs, dense.entries, self.limit)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from engine.tape.capture import CapturedTape
 from engine.tape.outline import Outline, key_of
-from engine.tape.records import LaunchRecord
 from engine.tape.tracing import TapeTrace, Tracer
 
 
@@ -25,8 +24,9 @@ def _archived(tape: CapturedTape) -> Tracer:
     """Of a tape that was not traced: its arrays are named as launches of an archive have them."""
     tracer = Tracer()
     for r in tape.records:
-        if isinstance(r, LaunchRecord) and r.names is not None:
-            for a, name in zip(r.values, r.names, strict=True):
+        launch = r.launch
+        if launch is not None and launch.names is not None:
+            for a, name in zip(launch.values, launch.names, strict=True):
                 if isinstance(a, Outline) and name:
                     tracer.names.setdefault(key_of(a), (name, name))
     return tracer

@@ -39,7 +39,7 @@ from engine.foreign.warp_operation import check_alone
 from engine.foreign.warp_reasons import reasons
 from engine.foreign.warp_tapes import WarpLaunch
 from engine.foreign.warp_values import Array, for_engine
-from engine.tape.records import LaunchRecord
+from engine.tape.records import LaunchRecord, launches
 
 # What Warp's gradient may be off by: relative to itself, and to the largest near by.
 RTOL, FLOOR = 2e-3, 2e-5
@@ -155,7 +155,7 @@ class LaunchCheck:
         tape = engine.Tape()
         with tape:
             engine.launch(kernel, dim=launch.dim, inputs=given, device="cpu")
-        found = [r for r in tape.records if isinstance(r, LaunchRecord)]
+        found = launches(tape.records)
         if not found:
             raise Untranslatable("the launch has no threads")
         return found[0]

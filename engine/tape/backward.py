@@ -20,7 +20,7 @@ from engine.runtime.guards import Guard
 from engine.runtime.leaves import without_integers
 from engine.runtime.transfer import VAST, check_writable
 from engine.tape.gradients import one_of
-from engine.tape.records import FunctionRecord, LaunchRecord, Record
+from engine.tape.records import Record
 from engine.tape.restoration import Restoration
 from engine.tape.rows import run_ready
 
@@ -141,8 +141,8 @@ def lying_seeds(records: Sequence[Record]) -> list[tuple[array, np.ndarray[Any, 
     Of arrays that the records write; of those of functions, where it is one. None where that is
     not certain.
     """
-    launched = {id(a): a for r in records for a in r.written if not isinstance(r, FunctionRecord)}
-    given = {id(a): a for r in records if isinstance(r, FunctionRecord) for a in r.arrays}
+    launched = {id(a): a for r in records for a in r.written}
+    given = {id(a): a for r in records for a in r.declared}
     lying = [a for a in launched.values() if _has_cotangent(a)]
     loose = [a for k, a in given.items() if k not in launched and _has_cotangent(a)]
     if len(loose) > 1 or any(_has_cotangent(a) for a in _only_read(records, launched)):
@@ -156,7 +156,7 @@ def _has_cotangent(a: array) -> bool:
 
 
 def _only_read(records: Sequence[Record], written: Mapping[int, array]) -> list[array]:
-    read = {id(a): a for r in records if not isinstance(r, FunctionRecord) for a in r.arrays}
+    read = {id(a): a for r in records if r.function is None for a in r.arrays}
     return [a for k, a in read.items() if k not in written]
 
 
@@ -224,14 +224,14 @@ def run_backward(
     plain = True  # all are launches whose adjoints can run, and nothing else does meanwhile
     requests: list[Request] = []
     for record in records:
-        if record.__class__ is not LaunchRecord or not record.is_ready():
+        if not record.is_ready():
             plain = False
             requests += record.requests()
     if requests:
         prefetch(requests)
     if plain and alone:
         for record in reversed(records):
-            record.run_ready()  # type: ignore[attr-defined]
+            record.run_ready()
         return
     kept: list[tuple[array, np.ndarray[Any, Any]]] = []
     try:

@@ -16,7 +16,6 @@ from engine.runtime.array import array
 from engine.tape.backward import Pass
 from engine.tape.captured_pass import Backward, ran
 from engine.tape.memory import memory_of
-from engine.tape.records.captured import captured
 from engine.tape.tracing import Budget, Tracer, Watch
 
 if TYPE_CHECKING:
@@ -189,7 +188,7 @@ class Capture(events.Observer):
         records, source = tape._made(), self._noted(tape)
         t = self._begin(source, records, not records)
         for r in records:
-            t.records.append(captured(r, self.copies(tape, r.name)))
+            t.records.append(r.captured(self.copies(tape, r.name)))
             t.numbers.append(0)  # before all launches that the capture knows of
             if self.monitor is not None:
                 self.monitor.recorded(t, r)
@@ -201,7 +200,7 @@ class Capture(events.Observer):
 
     def tape_recorded(self, tape: Any, record: Any, seconds: float | None) -> None:
         t = self._present(tape)
-        seen = captured(record, self.copies(tape, record.name))
+        seen = record.captured(self.copies(tape, record.name))
         if t.tracer is not None:
             self.traces -= 1
             t.tracer.add(record, seconds)

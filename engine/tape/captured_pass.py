@@ -12,7 +12,7 @@ from engine.classes import dataclass
 from engine.runtime.array import array
 from engine.runtime.storage import Hold
 from engine.tape.outline import Outline, outline
-from engine.tape.records import LaunchRecord, Record
+from engine.tape.records import Record
 from engine.tape.restoration import Restoration, contents, differ, differing, present
 
 # Numbers of an array that are not what was expected: which, and their values.
@@ -57,8 +57,9 @@ def _read(
     records: Sequence[Record], restored: Mapping[int, Sequence[Restoration]]
 ) -> dict[tuple[int, int], Other]:
     out: dict[tuple[int, int], Other] = {}
-    for position, r in enumerate(records):
-        if not isinstance(r, LaunchRecord):
+    for position, record in enumerate(records):
+        r = record.launch
+        if r is None:
             continue
         held = r.holds.items()
         changed = [(i, hold) for i, hold in held if not r.values[i].storage.unchanged(hold)]
@@ -86,8 +87,9 @@ def _read(
 def _changed(records: Sequence[Record]) -> dict[tuple[int, int], Hold]:
     changed: dict[tuple[int, int], Hold] = {}
     known: dict[tuple[int, int, int], Hold] = {}
-    for position, r in enumerate(records):
-        if not isinstance(r, LaunchRecord):
+    for position, record in enumerate(records):
+        r = record.launch
+        if r is None:
             continue
         for i, hold in r.holds.items():
             a = r.values[i]

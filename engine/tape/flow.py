@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.storage import Storage
-from engine.tape.records import CopyRecord, FillRecord, FunctionRecord, LaunchRecord
-from engine.tape.records.foreign import ForeignRecord
-from engine.tape.records.record import Record
+from engine.tape.records import Record
 
 
 def flowing(records: Sequence[Record]) -> frozenset[int]:
@@ -21,33 +19,14 @@ def flowing(records: Sequence[Record]) -> frozenset[int]:
     out = set()
     for number in range(len(records) - 1, -1, -1):
         record = records[number]
-        if not isinstance(record, FunctionRecord) and all(map(unread.has, record.written)):
+        if record.function is None and all(map(unread.has, record.written)):
             continue
         out.add(number)
-        for a in _stored(record):
+        for a in record.stored:
             unread.add(a)
-        for a in _sources(record):
+        for a in record.sources:
             unread.discard(a)
     return frozenset(out)
-
-
-def _stored(record: Record) -> Iterable[array]:
-    """What it certainly stores whole."""
-    if isinstance(record, LaunchRecord):  # without an adjoint it takes no gradient away
-        return [a for a in record.written if record._now().useful and record.fills(a)]
-    if isinstance(record, ForeignRecord):
-        return record.outputs
-    return [record.dest] if isinstance(record, (CopyRecord, FillRecord)) else ()
-
-
-def _sources(record: Record) -> Iterable[array]:
-    if isinstance(record, LaunchRecord):
-        return [a for i in record.plan.held if (a := record.values[i]) is not None]
-    if isinstance(record, CopyRecord):
-        return [record.src]
-    if isinstance(record, ForeignRecord):
-        return record.inputs
-    return () if isinstance(record, FillRecord) else record.arrays
 
 
 class _Unread:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.compile.pipeline import Request, prefetch
+from engine.compile.pipeline import prefetch
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import call_span
 from engine.lang.numbers import number_kind
@@ -25,8 +25,7 @@ from engine.runtime.forward_mode import warn_of_nonlinear_gradients
 from engine.runtime.plan import Plan
 from engine.runtime.storage import Storage, allocate
 from engine.runtime.transfer import move
-from engine.tape.records import CopyRecord, FillRecord, LaunchRecord, Record
-from engine.tape.records.foreign import ForeignRecord
+from engine.tape.records import Record
 
 NumpyArray = np.ndarray[Any, Any]
 # contents(parameter index): what an array argument held; None where it still holds it.
@@ -171,11 +170,10 @@ def push(records: Sequence[Record], seeds: Mapping[array, NumpyArray]) -> Twin:
     contents of a launch's input are lost.
     """
     moving = [a for r in records for a in r.arrays if a.requires_grad]
-    tangents = Twin([*moving, *seeds])
-    state = _State(tangents, {tangents.block(a) for a in seeds})
-    seed(tangents, seeds.items())
+    tangents = Tangents(Twin([*moving, *seeds]))
+    tangents.begin(seeds)
     for record in records:
-        if type(record) not in _RULES:
+        if record.function is not None:
             raise TapeError(
                 Diagnostic(
                     "E401", f"{record.name} on the tape has no forward derivative", record.site,
@@ -183,97 +181,62 @@ def push(records: Sequence[Record], seeds: Mapping[array, NumpyArray]) -> Twin:
                     "write their computation as a kernel",
                 )
             )  # fmt: skip
-    prefetch([r for record in records for r in _requests(record)])
+    prefetch([r for record in records for r in record.tangent_requests()])
     for record in records:
-        _RULES[type(record)](record, state)
-    return tangents
+        record.tangent(tangents)
+    return tangents.twin
 
 
-class _State:
-    """Tangents on their way through a tape. live: blocks with tangents that may not be zero."""
+class Tangents:
+    """Tangents on their way through a tape, and in which blocks some may not be zero."""
 
-    def __init__(self, tangents: Twin, live: set[int]) -> None:
-        self.tangents = tangents
-        self.live = live
+    def __init__(self, twin: Twin) -> None:
+        self.twin = twin
+        self._live: set[int] = set()
 
+    def begin(self, seeds: Mapping[array, NumpyArray]) -> None:
+        """Sets the tangents that are there before the first record."""
+        self._live = {self.twin.block(a) for a in seeds}
+        seed(self.twin, seeds.items())
 
-def _wrt(record: LaunchRecord) -> dict[str, array]:
-    """The arguments through which derivatives flow, by parameter name."""
-    found = ((p.name, record.values[p.index]) for p in record.plan.floats)
-    return {name: a for name, a in found if a is not None and a.requires_grad}
+    def of(self, a: array) -> array:
+        """The tangent of an array."""
+        return self.twin.of(a)
 
+    def is_moving(self, a: array) -> bool:
+        """Whether an array may have a tangent that is not zero."""
+        return self.twin.block(a) in self._live
 
-def _requests(record: Record) -> list[Request]:
-    if not isinstance(record, LaunchRecord) or 0 in record.dim:
-        return []
-    wrt = frozenset(_wrt(record))
-    useful = wrt & record.plan.variants.written
-    record.check_order(useful)
-    plan = record.plan
-    return [(plan.backend, plan.variants, "tangent", wrt, frozenset())] if useful else []
+    def put(self, a: array, value: NumpyArray) -> None:
+        """Sets the tangent of an array."""
+        parts = self.of(a)._parts
+        parts[...] = value.reshape(parts.shape)
+        self._live.add(self.twin.block(a))
 
+    def clear(self, a: array) -> None:
+        """Has an array stand still."""
+        if self.is_moving(a):
+            self.of(a)._parts[...] = 0
 
-def _launch(record: LaunchRecord, state: _State) -> None:
-    wrt = _wrt(record)
-    blocks = {name: state.tangents.block(a) for name, a in wrt.items()}
-    written = {blocks[name] for name in wrt if name in record.plan.variants.written}
-    if 0 in record.dim or not written or not state.live.intersection(blocks.values()):
-        return
-    state.live |= written
-    run_tangent(record.plan, record.dim, record.values, lambda i: _contents_at_launch(record, i),
-                state.tangents, frozenset(wrt))  # fmt: skip
+    def copy(self, dest: array, src: array) -> None:
+        """Has an array move as another one does."""
+        if not dest.requires_grad:
+            return
+        into = self.of(dest)
+        if not src.requires_grad or not self.is_moving(src):
+            into._parts[...] = 0
+            return
+        self._live.add(self.twin.block(dest))
+        move(into, self.of(src))
 
-
-def _contents_at_launch(record: LaunchRecord, index: int) -> NumpyArray | None:
-    return record.contents(index) if index in record.plan.inputs else None
-
-
-def _copy(record: CopyRecord, state: _State) -> None:
-    if not record.dest.requires_grad:
-        return
-    to, of = (state.tangents.block(a) for a in (record.dest, record.src))
-    dest = state.tangents.of(record.dest)
-    if not record.src.requires_grad or of not in state.live:
-        dest._parts[...] = 0
-        return
-    state.live.add(to)
-    move(dest, state.tangents.of(record.src))
-
-
-def _overwrite(record: FillRecord, state: _State) -> None:
-    if state.tangents.block(record.dest) in state.live:
-        state.tangents.of(record.dest)._parts[...] = 0
-
-
-def _stretch(record: ForeignRecord, state: _State) -> None:
-    into = [a for a in record.outputs if a.requires_grad]
-    live = state.live.intersection(
-        state.tangents.block(a) for a in record.inputs if a.requires_grad
-    )
-    if not live or not into:
-        for a in into:
-            state.tangents.of(a)._parts[...] = 0
-        return
-    values = [record.contents(i) for i in range(len(record.inputs))]
-    moved = [state.tangents.of(a)._parts if a.requires_grad else np.zeros_like(x)
-             for a, x in zip(record.inputs, values, strict=True)]  # fmt: skip
-    try:
-        pushed = record.stretch.jvp(values, moved)
-    except TypeError as why:
-        raise TapeError(
-            Diagnostic("E401", f"{record.name!r} on the tape has no forward derivative",
-                       record.site, notes=(str(why),))
-        ) from None  # fmt: skip
-    for a, t in zip(record.outputs, pushed, strict=True):
-        if a.requires_grad:
-            tan = state.tangents.of(a)._parts
-            tan[...] = t.reshape(tan.shape)
-            state.live.add(state.tangents.block(a))
-
-
-_RULES: dict[type, Callable[[Any, _State], None]] = {
-    LaunchRecord: _launch,
-    CopyRecord: _copy,
-    FillRecord: _overwrite,
-    ForeignRecord: _stretch,
-}
+    def launch(
+        self, plan: Plan, dim: tuple[int, ...], values: Sequence[Any], contents: Contents,
+        wrt: Mapping[str, array],
+    ) -> None:  # fmt: skip
+        """Moves what a launch writes. wrt: the arguments that may move, by parameter name."""
+        blocks = {name: self.twin.block(a) for name, a in wrt.items()}
+        written = {blocks[name] for name in wrt if name in plan.variants.written}
+        if not written or not self._live.intersection(blocks.values()):
+            return
+        self._live |= written
+        run_tangent(plan, dim, values, contents, self.twin, frozenset(wrt))

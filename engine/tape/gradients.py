@@ -12,7 +12,7 @@ from engine.runtime import events, quick, transfer
 from engine.runtime.array import array
 from engine.runtime.device import HOST
 from engine.runtime.structs import Struct
-from engine.tape.records import LaunchRecord, Record
+from engine.tape.records import Record
 
 
 class Gradients(dict[Any, Any]):
@@ -78,14 +78,8 @@ def clear(listed: list[Any], more: Collection[array], made: Callable[[], Iterabl
 def _clear_all(records: Iterable[Record], more: Collection[array]) -> None:
     done: set[int] = set()
     for r in records:
-        if r.__class__ is LaunchRecord and r.plan.arguments is None:
-            values = r.values
-            for i, _ in r.plan.bits:
-                a = values[i]
-                if a is not None:
-                    _clear(a, done)
-        else:
-            for a in r.arrays:
+        for a in r.graded:
+            if a is not None:
                 _clear(a, done)
     for a in more:
         _clear(a, done)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from engine import config
 from engine.classes import dataclass
 from engine.runtime.storage import Hold
-from engine.tape.records import LaunchRecord, Record
+from engine.tape.records import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,11 @@ def memory_of(
     counts: Callable[[Hold], bool] = lambda _: True,
 ) -> MemoryUse:  # fmt: skip
     """The memory of some records, and of further holds. counts: of these, which do."""
-    launches = [r for r in records if isinstance(r, LaunchRecord)]
     holds = [*more, *(h for r in records for h in r.snapshots)]
     # Copies share the pieces that did not change between them.
     held = {id(c): c.nbytes for h in holds if counts(h) for c in h.chunks}
     return MemoryUse(
         inputs=sum(held.values()),
-        journals=sum(r.journal_bytes for r in launches),
-        stack=max((r.stack_bytes for r in launches), default=0),
+        journals=sum(r.journal_bytes for r in records),
+        stack=max((r.stack_bytes for r in records), default=0),
     )

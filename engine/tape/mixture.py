@@ -11,7 +11,7 @@ from engine.classes import dataclass
 from engine.runtime.array import array
 from engine.runtime.storage import Hold
 from engine.tape.flow import flowing
-from engine.tape.origins import Origin, Places, read_by
+from engine.tape.origins import Origin, Places
 from engine.tape.records import LaunchRecord
 from engine.tape.records.record import Record
 from engine.tape.restoration import NumpyArray, Restoration, differing, planes
@@ -42,18 +42,19 @@ def mixture(
                 if tag.meets(x) and look.matters(number, tag.origin):
                     return _text(records, tag.origin, _restored(record, x), look.mixed)
         if number in journals:
-            assert isinstance(record, LaunchRecord)
-            for a in _journaled_from(record):
+            launch = record.launch
+            assert launch is not None
+            for a in _journaled_from(launch):
                 for tag in stale.every(a):
                     if look.matters(number, tag.origin):
-                        return _text(records, tag.origin, _journaled(record), look.mixed)
-        tags = [t for a, *_ in read_by(record) for t in stale.every(a)]
+                        return _text(records, tag.origin, _journaled(launch), look.mixed)
+        tags = [t for a, *_ in record.operands() for t in stale.every(a)]
         # Of several, one that the tape leaves as it is: it says more.
         found = min(tags, key=lambda t: t.origin.rewritten, default=None)
         for a in record.written:
             if found is not None:
                 stale.add(a, _Stale(found.origin))
-            elif not isinstance(record, LaunchRecord):  # which may leave some of it
+            elif record.launch is None:  # which may leave some of it
                 stale.discard(a)
     return None
 

@@ -7,7 +7,6 @@ import ast
 from engine.diagnostics.callers import argument_list, call_at, text
 from engine.diagnostics.site import Site
 from engine.runtime.plan import Plan
-from engine.tape.records import LaunchRecord
 from engine.tape.records.record import Record
 
 # The parameters of `launch` by position; those that are lists by name.
@@ -19,11 +18,10 @@ def variable(record: Record, index: int) -> str:
 
     index: of the parameter of the kernel as compiled; a field of a struct is named behind it.
     """
-    if not isinstance(record, LaunchRecord):
-        return ""
     if record.names is not None:
         return record.names[index]
-    return passed(record._site, record.plan, index)
+    launch = record.launch
+    return "" if launch is None else passed(launch._site, launch.plan, index)
 
 
 def passed(site: Site | None, plan: Plan, index: int) -> str:

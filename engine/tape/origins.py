@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from engine.classes import dataclass
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.storage import Hold, Storage
-from engine.tape.records import CopyRecord, LaunchRecord
-from engine.tape.records.foreign import ForeignRecord
-from engine.tape.records.record import Record
+from engine.tape.records import Record
 from engine.tape.restoration import Change, NumpyArray, contents, differ, present
 
 Tag = TypeVar("Tag")
@@ -87,7 +85,7 @@ class Origins:
                 if changes[self._loose].loose:
                     self._wrote(changes[self._loose].dest)
                 self._loose += 1
-            for a, name, hold, watched in read_by(record):
+            for a, name, hold, watched in record.operands():
                 key = (a.storage, *_place(a))
                 if hold is None or not a.size or key in self._seen or self._written.find(a):
                     continue
@@ -115,20 +113,6 @@ class Origins:
 
 def _position(o: Origin) -> int:
     return o.position
-
-
-def read_by(record: Record) -> Iterator[tuple[array, str, Hold | None, bool]]:
-    """What a record read, its name, what it held, and whether changes are watched."""
-    if isinstance(record, LaunchRecord):
-        watched = record.selection.watched
-        for i in record.plan.inputs:
-            if record.values[i] is not None:
-                yield record.values[i], record.argument(i), record.holds.get(i), i in watched
-    elif isinstance(record, CopyRecord):
-        yield record.src, "the source of a copy", record.source, False
-    elif isinstance(record, ForeignRecord):
-        for i, a in enumerate(record.inputs):
-            yield a, record.argument(i), record.holds.get(i), True
 
 
 def _place(a: array) -> tuple[int, tuple[int, ...], tuple[int, ...]]:

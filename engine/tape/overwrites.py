@@ -312,8 +312,7 @@ def _is_by(records: Sequence[Record], c: Change) -> bool:
 
 def _journals(records: Sequence[Record]) -> list[int]:
     """The launches that saved what they overwrote."""
-    return [k for k, r in enumerate(records) if isinstance(r, LaunchRecord)
-            and r.journal is not None and r.journal.nbytes]  # fmt: skip
+    return [k for k, r in enumerate(records) if r.journal_bytes]
 
 
 def _first(needed: Needed) -> tuple[int, Restoration]:

@@ -25,7 +25,6 @@ from engine.runtime.device import HOST
 from engine.runtime.graphs import Graph
 from engine.runtime.plan import Plan
 from engine.tape.pass_notes import SIZE, Given, PassNotes
-from engine.tape.records.launch import LaunchRecord
 from engine.tape.records.record import Record
 from engine.tape.tape import Tape
 
@@ -169,9 +168,10 @@ def _is_plain(a: array) -> bool:
 
 def _name(number: int, what: Any, k: int) -> str:
     """What an array is called by its place on the tape."""
-    if isinstance(what, Record):
-        return f"array {k} of `{what.name}` in operation {number}"
-    return f"argument `{what.params[k].name}` of kernel `{what.kernel.key}` in operation {number}"
+    if isinstance(what, Plan):
+        kernel = what.kernel.key
+        return f"argument `{what.params[k].name}` of kernel `{kernel}` in operation {number}"
+    return f"array {k} of `{what.name}` in operation {number}"
 
 
 def _has_numbers(a: array) -> bool:
@@ -217,22 +217,23 @@ def _arrays(tape: Tape) -> Iterator[_Place]:
     k = 0
     while k < len(rows):
         plan = rows[k]
-        if isinstance(plan, Record):
-            yield from _of_record(plan, number)
+        if plan is None:
             k += 1
-        elif isinstance(plan, Plan):
+            continue
+        if isinstance(plan, Plan):
             values = rows[k + _BEFORE : k + _BEFORE + plan.count]
             yield from _of_launch(plan, values, number)
             k += _BEFORE + plan.count + len(plan.held)
-        else:  # None
+        else:  # a record
+            yield from _of_record(plan, number)
             k += 1
-            continue
         number += 1
 
 
 def _of_record(record: Record, number: int) -> Iterator[_Place]:
-    if isinstance(record, LaunchRecord):
-        yield from _of_launch(record.plan, record.values, number)
+    launch = record.launch
+    if launch is not None:
+        yield from _of_launch(launch.plan, launch.values, number)
         return
     written = {id(a) for a in record.written}
     for k, a in enumerate(record.arrays):

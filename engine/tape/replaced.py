@@ -15,7 +15,6 @@ from engine.runtime.base import may_meet
 from engine.runtime.leaves import leaf_arrays
 from engine.runtime.storage import Hold, Storage
 from engine.tape.origins import Origin
-from engine.tape.records import LaunchRecord
 from engine.tape.records.record import Record
 from engine.tape.restoration import Change, NumpyArray, Restoration, any_byte, contents, planes, raw
 
@@ -123,7 +122,7 @@ class _Block:
 def _whole(records: Sequence[Record], c: Change) -> bool:
     """Whether a write certainly stored every number of its array."""
     record = None if c.loose else records[c.position]
-    return not isinstance(record, LaunchRecord) or record.fills(c.dest)
+    return record is None or record.fills(c.dest)
 
 
 def _whole_numbers(differs: NumpyArray, a: array) -> NumpyArray:

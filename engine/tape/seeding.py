@@ -62,12 +62,12 @@ def _run_last(records: list[Record], a: array, values: Any) -> bool:
         or events.sanitizers() or events.are_writes_observed()
     ):  # fmt: skip
         return False
-    if not all(r.__class__ is LaunchRecord and r.is_ready() for r in records):
+    if not all(r.is_ready() for r in records):
         return False
     if array.retains and any(x.retain_grad for r in records for x in r.arrays):
         return False
-    record = records[-1]
-    assert isinstance(record, LaunchRecord)
+    record = records[-1].launch
+    assert record is not None
     adjoint, gradient = record.selection.adjoint, a.grad
     assert adjoint is not None
     names = [p.name for p in record.plan.floats if record.values[p.index] is a]

@@ -20,8 +20,6 @@ from engine.tape.graph.listing import Lister, TapeListing, left_out
 from engine.tape.graph.names import search_names
 from engine.tape.memory import MemoryUse
 from engine.tape.outline import Key, key_of, outline
-from engine.tape.records import CopyRecord, FunctionRecord, LaunchRecord
-from engine.tape.records.foreign import ForeignRecord
 from engine.tape.records.record import Record
 from engine.tape.scopes import Scope
 
@@ -101,9 +99,8 @@ class Tracer:
 
     def add(self, record: Record, seconds: float | None) -> None:
         """Notes a record that is about to be added. seconds: what the operation took."""
-        if isinstance(record, FunctionRecord):
-            arrays = [a for a in record.arrays if isinstance(a, array)]
-            self.functions[len(self.forward)] = [outline(a) for a in arrays]
+        if record.function is not None:
+            self.functions[len(self.forward)] = [outline(a) for a in record.declared]
         self.forward.append(seconds)
         for a in record.arrays:
             if isinstance(a, array) and (key := key_of(a)) not in self.names:
@@ -199,25 +196,9 @@ class _Around:
 
 def _parameters(record: Record) -> tuple[list[Any], Sequence[int], Sequence[int]]:
     """Its arrays as a listing has them, and which of them it reads and writes."""
-    if isinstance(record, LaunchRecord):
-        plan = record.plan
-        at = [p.index for p in plan.array_params]
-        reads = [k for k, i in enumerate(at) if i in plan.reads]
-        return (
-            [record.values[i] for i in at],
-            reads,
-            [k for k, i in enumerate(at) if i in plan.writes],
-        )
-    arrays = list(record.arrays)
-    if isinstance(record, CopyRecord):
-        return arrays, (1,), (0,)
-    if isinstance(record, ForeignRecord):
-        count = len(record.inputs)
-        return arrays, range(count), range(count, len(arrays))
-    if isinstance(record, FunctionRecord):
-        arrays = [a for a in arrays if isinstance(a, array)]
-        return arrays, range(len(arrays)), ()
-    return arrays, (), (0,)
+    arrays = list(record.listed)
+    known = record.describe(len(arrays))
+    return arrays, known.reads, known.writes
 
 
 def _parts(a: array) -> list[np.ndarray[Any, Any]]:

@@ -27,7 +27,7 @@ from engine.runtime.array import array
 from engine.runtime.device import HOST
 from engine.runtime.pack import pack_arguments
 from engine.runtime.plan import Plan
-from engine.tape.records import LaunchRecord
+from engine.tape.records import launches
 from engine.tape.tape import Tape
 
 
@@ -121,7 +121,7 @@ class Trial:
     """
 
     def __init__(self, tape: Tape, seed: int = 0) -> None:
-        found = [r for r in tape.records if isinstance(r, LaunchRecord)]
+        found = launches(tape.records)
         if len(found) != 1:
             raise ValueError(f"expected a tape with one launch, found {len(found)}")
         self.record = found[0]

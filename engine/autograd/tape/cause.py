@@ -18,11 +18,8 @@ from engine.autograd.tape.operations import (
 )
 from engine.autograd.tape.replay import Replay
 from engine.autograd.tape.stretches import ReplayedStretch
-from engine.diagnostics import Span
 from engine.draws import default_rng
 from engine.tape.naming import variable
-from engine.tape.records import LaunchRecord, Record
-from engine.tape.records.foreign import ForeignRecord
 
 
 def culprit(evaluation: TapeEvaluation, v: Direction, allowed: float) -> int:
@@ -106,7 +103,7 @@ def _cause(
     r = operation.record
     return Cause(
         kind, operation.launch, "" if r is None else r.name, argument,
-        None if r is None else r.site, _definition(r),
+        None if r is None else r.site, None if r is None else r.definition,
         -1 if other is None else other.launch,
         "" if other is None or other.record is None else other.record.name,
         None if other is None or other.record is None else other.record.site,
@@ -114,19 +111,13 @@ def _cause(
     )  # fmt: skip
 
 
-def _definition(r: Record | None) -> Span | None:
-    if isinstance(r, ForeignRecord):
-        return r.stretch.span
-    return r.definition if isinstance(r, LaunchRecord) else None
-
-
 def _variable(operation: Operation, argument: str) -> str:
     """What the user passed for an argument."""
-    r = operation.record
-    if isinstance(r, LaunchRecord):
-        for p in r.plan.array_params:
+    launch = None if operation.record is None else operation.record.launch
+    if launch is not None:
+        for p in launch.plan.array_params:
             if p.name == argument:
-                return variable(r, p.index)
+                return variable(launch, p.index)
     return ""
 
 

@@ -19,8 +19,7 @@ from engine.autograd.tape.whole import WholeCheck
 from engine.autograd.variables.roles import Pair
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.tape.capture import CapturedTape
-from engine.tape.records import FunctionRecord, LaunchRecord, Record
-from engine.tape.records.captured import BarredLaunch
+from engine.tape.records import Record
 from engine.tape.tape import Tape
 
 PARTIAL = "only some of its launches were selected"
@@ -111,10 +110,9 @@ def taylor_of(
     experience = options.experience or Experience()
     found: list[Remainders] = []
     for index, record in selected(tape.records, options):
-        if isinstance(record, BarredLaunch):
-            continue
-        if experience.new((record.plan.variants, tuple(record.dim))):
-            found += of_launch(index, record, options.order, directions, options.seed)
+        launch = record.launch
+        if launch is not None and experience.new((launch.plan.variants, tuple(launch.dim))):
+            found += of_launch(index, launch, options.order, directions, options.seed)
     kernels = tuple(r.name for r in tape.records)
     if not options.partial and experience.new(kernels):
         found += of_whole(recorded_tape(tape), options.order, directions, options.seed)
@@ -143,7 +141,7 @@ def check(
 
 def with_facts(tape: Tape | CapturedTape, found: TapeResult) -> TapeResult:
     """The result with the tape's number, and what was seen while it was recorded."""
-    facts = tape.facts if isinstance(tape, CapturedTape) else []
+    facts = [] if isinstance(tape, Tape) else tape.facts
     return replace(
         found, tape=getattr(tape, "index", 0),
         overwritten=tuple(f for f in facts if isinstance(f, Overwritten)),
@@ -189,7 +187,7 @@ def _with_whole(
 
 
 def _launches(records: Sequence[Record]) -> int:
-    return sum(isinstance(r, (LaunchRecord, BarredLaunch)) for r in records)
+    return sum(r.kernel is not None for r in records)
 
 
 def _is_left(x: LaunchResult) -> bool:
@@ -221,9 +219,8 @@ def check_records(
     steps = len(todo) + options.end_to_end
     try:
         for done, (index, record) in enumerate(todo):
-            kernel = record.kernel.key
             if progress is not None:
-                progress(done, steps, kernel)
+                progress(done, steps, record.name)
             checked = check_one(index, record, options, experience)
             found.append(checked.result)
             if options.keep is not None and checked.blocks is not None:
@@ -246,32 +243,31 @@ def check_call(call: LaunchCall, pairs: Sequence[Pair] | None, options: Options)
 
 
 def check_one(
-    index: int, record: LaunchRecord | BarredLaunch, options: Options, experience: Experience
+    index: int, record: Record, options: Options, experience: Experience
 ) -> CheckedLaunch:
     """The check of one of the selected launches, by its number."""
-    if isinstance(record, BarredLaunch):
-        r = record
+    launch, r = record.launch, record
+    if launch is None:
+        assert r.definition is not None
         barred = LaunchResult(index, r.name, r.dim, (), r.definition, r.site, skipped=r.why)
         return CheckedLaunch(barred)
     # Who wants to keep what was compared wants that of each launch.
-    key = experience.equal.key(record) if options.keep is None else None
+    key = experience.equal.key(launch) if options.keep is None else None
     same = experience.equal.found(key)
     if same is not None:
-        return CheckedLaunch(replace(same, index=index, site=record.site))
-    checked = check_launch(index, record, options.of_launch(record.kernel.key), experience)
+        return CheckedLaunch(replace(same, index=index, site=r.site))
+    checked = check_launch(index, launch, options.of_launch(r.name), experience)
     experience.equal.add(key, checked.result)
     return checked
 
 
-def selected(
-    records: Sequence[Record], options: Options
-) -> Iterator[tuple[int, LaunchRecord | BarredLaunch]]:
+def selected(records: Sequence[Record], options: Options) -> Iterator[tuple[int, Record]]:
     """The launches to check, with their numbers."""
-    launches = list(enumerate(r for r in records if isinstance(r, (LaunchRecord, BarredLaunch))))
+    launches = list(enumerate(r for r in records if r.kernel is not None))
     launches = launches[options.skip_to :]
     asked = frozenset(options.launches)
     for index, r in reversed(launches) if options.reverse else launches:
-        if options.wants(r.kernel.key) and (not asked or index in asked):
+        if options.wants(r.name) and (not asked or index in asked):
             yield index, r
 
 
@@ -284,7 +280,7 @@ def result_of(records: Sequence[Record], found: Sequence[LaunchResult]) -> TapeR
             "only kernel launches can be checked; its backward code is the user's own", r.site,
         )
         for position, r in enumerate(records)
-        if isinstance(r, FunctionRecord)
+        if r.function is not None
     ]  # fmt: skip
     for x in launches:
         if x.skipped:

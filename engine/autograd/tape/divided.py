@@ -29,8 +29,7 @@ from engine.cached import cached_property
 from engine.compile.pipeline import Variants
 from engine.ir.nodes import Block, Call, For, Function, While, blocks_of
 from engine.tape.capture import CapturedTape
-from engine.tape.records import LaunchRecord
-from engine.tape.records.captured import BarredLaunch
+from engine.tape.records import LaunchRecord, Record
 
 # Numbers of a tape and of a launch on it, with what its check found.
 Found = tuple[int, LaunchResult]
@@ -59,10 +58,10 @@ class DividedCheck:
             experience=self._experience,
         )  # fmt: skip
         self._wholes: dict[int, WholeCheck] = {}
-        self._todo: dict[str, list[tuple[int, int, LaunchRecord | BarredLaunch]]] = {}
+        self._todo: dict[str, list[tuple[int, int, Record]]] = {}
         for number, tape in enumerate(tapes):
             for index, record in selected(tape.records, self._options):
-                self._todo.setdefault(record.kernel.key, []).append((number, index, record))
+                self._todo.setdefault(record.name, []).append((number, index, record))
 
     def kernels(self) -> list[str]:
         """The names of all kernels launched, those first whose checks may take longest."""
@@ -73,7 +72,7 @@ class DividedCheck:
     def largest(self) -> int:
         """Bytes of a launch's arrays, of the one that has most."""
         every = (r for todo in self._todo.values() for _, _, r in todo)
-        return max((_bytes(r) for r in every if isinstance(r, LaunchRecord)), default=0)
+        return max((_bytes(x) for r in every if (x := r.launch) is not None), default=0)
 
     def launches(self, kernel: str, tell: Callable[[int, int, str], None]) -> Iterator[Found]:
         """Checks all launches of a kernel, tape by tape. Those that were checked can be again.
@@ -109,8 +108,9 @@ class DividedCheck:
         """
         out = Experience()
         for _, _, record in chain.from_iterable(self._todo.values()):
-            if isinstance(record, LaunchRecord):
-                out.add(kind_of(record))
+            launch = record.launch
+            if launch is not None:
+                out.add(kind_of(launch))
         return out
 
     def part(self, number: int, launches: Iterable[LaunchResult]) -> TapeResult:
@@ -119,12 +119,13 @@ class DividedCheck:
         return seen(with_facts(tape, result_of(tape.records, list(launches))))
 
 
-def _size(launches: Sequence[LaunchRecord | BarredLaunch]) -> float:
+def _size(launches: Sequence[Record]) -> float:
     """How long the checks of a kernel's launches may take, in that of a small launch."""
     run = 0.0
     kernels: dict[Variants, int] = {}
-    for r in launches:
-        if isinstance(r, LaunchRecord):
+    for record in launches:
+        r = record.launch
+        if r is not None:
             variants = r.plan.variants
             if variants not in kernels:
                 kernels[variants] = _statements(variants.prepared)

@@ -22,8 +22,7 @@ from engine.runtime.execute import Form, foreseen
 from engine.runtime.pack import pack_argument
 from engine.tape.captured_pass import Other
 from engine.tape.outline import root_of
-from engine.tape.records import CopyRecord, FillRecord, LaunchRecord, Record
-from engine.tape.records.captured import BarredLaunch, CapturedWrite, in_order
+from engine.tape.records import LaunchRecord, Record
 from engine.tape.records.foreign import ForeignRecord
 
 Array = NDArray[Any]
@@ -143,7 +142,7 @@ class ReplayedLaunch(Operation):
 
     @cached_property
     def unordered(self) -> bool:  # type: ignore[override]
-        if in_order(self.record) or self.idle:
+        if self.record.in_order or self.idle:
             return False
         classes = self.record.classes()
         return not classes.known or any(g.sharing == "ordered" for g in classes.groups)
@@ -374,28 +373,40 @@ class OutsideWrite(Operation):
 
 
 def operations_of(
-    records: Sequence[Record], stretch: Callable[[ForeignRecord], Operation]
+    records: Sequence[Record], foreign: Callable[[ForeignRecord], Operation]
 ) -> list[Operation]:
-    """The operations of a tape's records, one for each. Raises NotReplayable."""
-    out: list[Operation] = []
-    launches = 0
-    runs: dict[frozenset[str] | None, QuietRuns] = {}
-    places: dict[object, Placement] = {}
+    """The operations of a tape's records, one for each. Raises NotReplayable.
+
+    foreign: makes those of other frameworks.
+    """
+    maker = _Maker(foreign)
     for r in records:
-        if isinstance(r, LaunchRecord):
-            out.append(ReplayedLaunch(r, launches, runs, places))
-            launches += 1
-        elif isinstance(r, CopyRecord) or (isinstance(r, CapturedWrite) and r.copy):
-            dest, src = r.arrays
-            out.append(ReplayedCopy(r, dest, src))
-        elif isinstance(r, (FillRecord, CapturedWrite)):
-            out.append(ReplayedOverwrite(r, r.written[0]))
-        elif isinstance(r, ForeignRecord):
-            out.append(stretch(r))
-        elif isinstance(r, BarredLaunch):
-            raise NotReplayable(f"kernel {r.name!r} cannot be run: {r.why}", r.site)
-        else:
-            raise NotReplayable(
-                f"`{r.name}`, given to Tape.record_func, has no known forward computation", r.site
-            )
-    return out
+        r.replay(maker)
+    return maker.made
+
+
+class _Maker:
+    """Makes the operations of a tape."""
+
+    def __init__(self, foreign: Callable[[ForeignRecord], Operation]) -> None:
+        self.made: list[Operation] = []
+        self._foreign = foreign
+        self._launches = 0
+        self._runs: dict[frozenset[str] | None, QuietRuns] = {}
+        self._places: dict[object, Placement] = {}
+
+    def launch(self, record: LaunchRecord) -> None:
+        self.made.append(ReplayedLaunch(record, self._launches, self._runs, self._places))
+        self._launches += 1
+
+    def copy(self, record: Record, dest: Any, src: Any) -> None:
+        self.made.append(ReplayedCopy(record, dest, src))
+
+    def fill(self, record: Record, dest: Any) -> None:
+        self.made.append(ReplayedOverwrite(record, dest))
+
+    def foreign(self, record: ForeignRecord) -> None:
+        self.made.append(self._foreign(record))
+
+    def refuse(self, record: Record, why: str) -> None:
+        raise NotReplayable(why, record.site)

@@ -36,11 +36,11 @@ class RecordedTape:
 def recorded_tape(tape: Tape | CapturedTape) -> RecordedTape:
     """What is known of a tape. The backward pass of a live one may have been long ago."""
     restored = config.overwrites != "present"
-    if isinstance(tape, CapturedTape):
-        b = tape.first_backward
-        if b is not None:
-            records = tape.records[: b.records]
-            return RecordedTape(records, b.seeded, b.restored, b.changed, b.read, True)
-        return RecordedTape(tape.records, (), restored, {}, {}, False)
-    seeded = list(tape._seeded.values())
-    return RecordedTape(list(tape.records), seeded, restored, {}, {}, bool(seeded))
+    if isinstance(tape, Tape):
+        seeded = list(tape._seeded.values())
+        return RecordedTape(list(tape.records), seeded, restored, {}, {}, bool(seeded))
+    b = tape.first_backward
+    if b is not None:
+        records = tape.records[: b.records]
+        return RecordedTape(records, b.seeded, b.restored, b.changed, b.read, True)
+    return RecordedTape(tape.records, (), restored, {}, {}, False)

@@ -11,7 +11,6 @@ from engine.autograd.tape.end_to_end import all_right, check_end_to_end
 from engine.autograd.tape.options import Options
 from engine.autograd.tape.recorded_tape import RecordedTape, recorded_tape
 from engine.tape.capture import CapturedTape
-from engine.tape.records import LaunchRecord
 from engine.tape.tape import Tape
 
 
@@ -64,7 +63,7 @@ def _kind_of(tape: Tape | CapturedTape, replayed: RecordedTape) -> Hashable:
     Also equal: of what kinds the facts are that were seen of them, and what their backward passes
     found overwritten.
     """
-    facts = tape.facts if isinstance(tape, CapturedTape) else []
+    facts = [] if isinstance(tape, Tape) else tape.facts
     seen = tuple(type(f) for f in facts), replayed.restored, replayed.ran
     found = tuple(map(tuple, (replayed.changed, replayed.read)))
     numbers: dict[object, int] = {}
@@ -73,11 +72,5 @@ def _kind_of(tape: Tape | CapturedTape, replayed: RecordedTape) -> Hashable:
         key = (a.ptr, tuple(a.shape), tuple(a.strides))
         return numbers.setdefault(key, len(numbers)), key[1], bool(a.requires_grad)
 
-    operations = tuple(
-        (r.plan.variants, tuple(r.dim), r.aliased,
-         tuple(None if (a := r.args[p.index]) is None else number(a)
-               for p in r.plan.array_params))
-        if isinstance(r, LaunchRecord) else (r.name, *map(number, r.arrays))
-        for r in replayed.records
-    )  # fmt: skip
+    operations = tuple(r.alike(number) for r in replayed.records)
     return operations, tuple(map(number, replayed.seeded)), seen, found

@@ -32,8 +32,7 @@ from engine.tape.capture import CapturedTape
 from engine.tape.graph.valid_names import ValidNames
 from engine.tape.naming import variable
 from engine.tape.outline import root_array
-from engine.tape.records import CopyRecord, FunctionRecord, LaunchRecord
-from engine.tape.records.foreign import ForeignRecord
+from engine.tape.records import launches
 from engine.tape.records.record import Record
 from engine.tape.restoration import NumpyArray, present, raw
 
@@ -342,29 +341,17 @@ class _Computed:
         sure: list[array] = []
         unsure: list[array] = []
         for r, b in self._by.get(a.storage, ()):
-            if may_meet(a, b) and _passes(r, b):
-                known = not isinstance(r, LaunchRecord) or _accumulates(r, b) or r.fills(b)
+            if may_meet(a, b) and r.passes_gradient(b):
+                known = _accumulates(r, b) or r.fills(b)
                 (sure if known else unsure).append(b)
         return meeting(a, sure), meeting(a, unsure)
 
 
-def _passes(r: Record, b: array) -> bool:
-    """Whether a record passes the gradient of what it writes on to something."""
-    if isinstance(r, CopyRecord):
-        return r.src.requires_grad
-    if isinstance(r, ForeignRecord):
-        return r.flows
-    if not isinstance(r, LaunchRecord):
-        return False
-    flows, wrt, params = r.plan.variants.flows, r.selection.wrt, r.plan.params
-    mine = [params[i].name for i in r.plan.writes if r.values[i] is b]
-    if flows is None:
-        return bool(wrt)
-    return any(p in wrt and q in mine and f.smooth for (p, q), f in flows.items())
-
-
-def _accumulates(r: LaunchRecord, b: array) -> bool:
+def _accumulates(record: Record, b: array) -> bool:
     """Whether a launch adds to an array by atomics: its gradient stays, and is passed on."""
+    r = record.launch
+    if r is None:
+        return False
     mine = {r.plan.params[i].name for i in r.plan.writes if r.values[i] is b}
     body = n.walk(r.plan.variants.prepared.body)
     return any(isinstance(s, n.Atomic) and s.array.name in mine for s in body)
@@ -419,7 +406,7 @@ def _upstream(run: Pass, a: array) -> list[array]:
     found = {geometry(a): a}
     for r in reversed(run.records):
         some = [b for b in r.arrays if isinstance(b, array)]
-        into = some if isinstance(r, FunctionRecord) else r.written
+        into = [*r.written, *r.declared]
         if any(places.meets(b) for b in into):
             for b in some:
                 places.put(b, None)
@@ -460,14 +447,13 @@ def _seeds(run: Pass) -> Seeds:
 def name_of(run: Pass, a: array) -> str:
     """What the user calls an array, where a launch got it."""
     fallback = ""
-    for r in run.records:
-        if isinstance(r, LaunchRecord):
-            for i, v in enumerate(r.values):
-                if v is a or getattr(v, "_whole", None) is a:
-                    found = variable(r, i)
-                    if found:
-                        return found.partition(".")[0] if v is not a else found
-                    fallback = fallback or r.plan.params[i].name
+    for r in launches(run.records):
+        for i, v in enumerate(r.values):
+            if v is a or getattr(v, "_whole", None) is a:
+                found = variable(r, i)
+                if found:
+                    return found.partition(".")[0] if v is not a else found
+                fallback = fallback or r.plan.params[i].name
     return fallback
 
 

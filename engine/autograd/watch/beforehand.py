@@ -18,7 +18,6 @@ from engine.runtime.array import array
 from engine.runtime.plan_parts import BoundLaunch
 from engine.tape.capture import CapturedTape
 from engine.tape.outline import root_array, root_of
-from engine.tape.records import LaunchRecord
 from engine.tape.records.record import Record
 
 _KEPT = 256  # inputs of such launches that are kept alive, to be looked at later
@@ -93,15 +92,16 @@ class Beforehand:
 
     def _take(self, tape: CapturedTape, record: Record) -> None:
         beforehand = not self._map.empty
-        if isinstance(record, LaunchRecord):
+        launch = record.launch
+        if launch is not None:
             # A backward pass makes gradients for all arguments, those too that nothing reads:
             # that one is there does not say that somebody asked for it.
-            for p in record.plan.floats:
-                a = record.values[p.index]
+            for p in launch.plan.floats:
+                a = launch.values[p.index]
                 if a is not None and a._flag and a.requires_grad:
                     self._tape(a)
-            for i in record.plan.inputs if beforehand else ():
-                a = record.values[i]
+            for i in launch.plan.inputs if beforehand else ():
+                a = launch.values[i]
                 if a is not None and a._info.floating:
                     for way in self._map.of(a).cut:
                         self._used.setdefault(way, (tape, record._site))

@@ -99,8 +99,8 @@ class Elements:
 
     def _surely(self, position: int, a: array, where: NumpyArray) -> bool:
         """Whether a record surely stores to some of the numbers of an array."""
-        r = self._records[position]
-        if not isinstance(r, LaunchRecord):
+        r = self._records[position].launch
+        if r is None:
             return True
         return any(
             b is not None and p.name in r.plan.variants.reuse.stored
@@ -109,8 +109,8 @@ class Elements:
         )  # fmt: skip
 
     def _launch(self, number: int) -> LaunchRecord:
-        record = self._records[number]
-        assert isinstance(record, LaunchRecord)
+        record = self._records[number].launch
+        assert record is not None
         return record
 
     # ---- who wrote them
@@ -119,15 +119,15 @@ class Elements:
     def _by(self) -> dict[Storage, tuple[list[int], list[tuple[array, int]]]]:
         by: dict[Storage, tuple[list[int], list[tuple[array, int]]]] = {}
         for position, r in enumerate(self._records):
-            launch = isinstance(r, LaunchRecord)
+            launch = r.launch
             params = (
-                [i for i in r.plan.writes if r.values[i] is not None]
-                if isinstance(r, LaunchRecord) else []
+                [] if launch is None
+                else [i for i in launch.plan.writes if launch.values[i] is not None]
             )  # fmt: skip
             for k, a in enumerate(r.written):
                 positions, arrays = by.setdefault(a.storage, ([], []))
                 positions.append(position)
-                arrays.append((a, params[k] if launch else -1))
+                arrays.append((a, params[k] if launch is not None else -1))
         return by
 
     def writer(self, number: int, a: array, where: NumpyArray | None = None) -> int | None:

@@ -18,9 +18,6 @@ from engine.autograd.watch.views import View
 from engine.diagnostics import Span
 from engine.tape.backward import Pass
 from engine.tape.capture import CapturedTape
-from engine.tape.records import CopyRecord, LaunchRecord
-from engine.tape.records.captured import CapturedWrite
-from engine.tape.records.foreign import ForeignRecord
 from engine.tape.records.record import Record
 
 
@@ -71,22 +68,12 @@ class Followed:
         for number in range(self._seen, len(records)):
             r = records[number]
             if self.paths is not None:
-                self._touch(r, self.tape.records[number])
+                for a, hold in r.only_read(self.tape.records[number]):
+                    self.touches.touched(a, hold)
             self.touches.recorded(r)
-            if isinstance(r, LaunchRecord):
-                self.read.recorded(r, self._creations, self.touches.computed)
+            if r.launch is not None:
+                self.read.recorded(r.launch, self._creations, self.touches.computed)
         self._seen = max(self._seen, len(records))
-
-    def _touch(self, r: Record, captured: Record) -> None:
-        if isinstance(r, LaunchRecord):
-            for i in r.plan.only_read:
-                if r.values[i] is not None:
-                    self.touches.touched(r.values[i], r.holds.get(i))
-        elif isinstance(r, ForeignRecord):
-            for i, a in enumerate(r.inputs):
-                self.touches.touched(a, r.holds.get(i))
-        elif isinstance(r, CopyRecord) and isinstance(captured, CapturedWrite):
-            self.touches.touched(r.src, captured.source)
 
     def read_by_host(self) -> list[tuple[Span, str]]:
         """What the host read, but for what it overwrote then: views serve for both."""

@@ -20,7 +20,7 @@ from engine.runtime.base import may_meet
 from engine.runtime.storage import Hold
 from engine.tape.backward import Pass
 from engine.tape.capture import CapturedTape
-from engine.tape.records import FunctionRecord, LaunchRecord
+from engine.tape.records import Record
 from engine.tape.restoration import NumpyArray, contents, present, raw
 
 _NAMES = ("", "arrays")  # the parameters of record_func
@@ -37,11 +37,9 @@ class FunctionReads:
         self._changed: dict[int, NumpyArray] = {}
         self.found: dict[int, Overwritten] = {}
 
-    def recorded(self, tape: CapturedTape, record: FunctionRecord, clock: int) -> None:
+    def recorded(self, tape: CapturedTape, record: Record, clock: int) -> None:
         """A function was recorded. clock: of the writes until now."""
-        holds = {
-            i: record.holds.get(i) or a.storage.hold(a.lo, a.hi) for i, a, _ in record.watched()
-        }
+        holds = {i: hold or a.storage.hold(a.lo, a.hi) for i, a, hold in record.watched()}
         self._holds[len(tape.records) - 1] = clock, holds
 
     def began(self, run: Pass) -> None:
@@ -57,7 +55,7 @@ class FunctionReads:
         """To be called before the record of that number runs backward."""
         self._number, self._changed = number, {}
         record = None if self._run is None else self._run.records[number]
-        if not isinstance(record, FunctionRecord) or self._run is None:
+        if record is None or record.function is None or self._run is None:
             return
         restored = {x.index for x in self._run.restored.get(number, ())}
         for i, hold in self._holds.get(number, (0, {}))[1].items():
@@ -79,15 +77,15 @@ class FunctionReads:
                 self.found[self._number] = self._told(record, i, where, writes)
                 return
 
-    def _told(self, record: object, i: int, where: NumpyArray, writes: Writes) -> Overwritten:
-        assert isinstance(record, FunctionRecord) and self._run is not None
+    def _told(self, record: Record, i: int, where: NumpyArray, writes: Writes) -> Overwritten:
+        assert self._run is not None
         a = record.arrays[i]
         by = Elements(self._run.records).writer(self._number, a, where)
         if by is not None:
             r = self._run.records[by]
             launch = -1
-            if isinstance(r, LaunchRecord):
-                launch = sum(isinstance(x, LaunchRecord) for x in self._run.records[:by])
+            if r.launch is not None:
+                launch = sum(x.launch is not None for x in self._run.records[:by])
             write = Write(r.name, launch, r.site)
         else:
             seen = writes.after(self._holds[self._number][0], a, (), writes.clock)

@@ -26,7 +26,6 @@ from engine.runtime.storage import Hold
 from engine.tape.backward import Pass
 from engine.tape.capture import CapturedTape, Monitor, active_tape
 from engine.tape.outline import Outline, outline
-from engine.tape.records import FunctionRecord
 from engine.tape.records.record import Record
 from engine.tape.restoration import contents
 
@@ -158,10 +157,8 @@ class Touches:
 
     def recorded(self, record: Record) -> None:
         """The tape got a record."""
-        written = record.written
-        if isinstance(record, FunctionRecord):
-            written = [a for a in record.arrays if isinstance(a, array) and not self.has(a)]
-        for a in written:
+        loose = (a for a in record.declared if not self.has(a))
+        for a in (*record.written, *loose):
             self._written.at(a.storage).put(a, None)
 
     def derivative(self) -> float | None:
@@ -301,8 +298,7 @@ class Mover(Monitor):
         self._begun, self._last = True, tape.index
         if tape.index == self._tape:
             self._touches.recorded(record)
-            if isinstance(record, FunctionRecord):
-                self._declared += [outline(a) for a in record.arrays if isinstance(a, array)]
+            self._declared += map(outline, record.declared)
 
     def _concerns(self) -> bool:
         """Whether what happens off the tapes now belongs to the tape: see `Witness._current`."""

@@ -142,10 +142,13 @@ class OverwrittenReads:
         assert self._run is not None
         return self._run.records
 
+    def _launch(self, number: int) -> LaunchRecord:
+        record = self._records()[number].launch
+        assert record is not None
+        return record
+
     def _argument(self, loss: _Loss) -> array:
-        record = self._records()[loss.number]
-        assert isinstance(record, LaunchRecord)
-        a: array = record.values[loss.index]
+        a: array = self._launch(loss.number).values[loss.index]
         return a
 
     def forgive(self) -> None:
@@ -163,8 +166,9 @@ class OverwrittenReads:
 
     def _all(self) -> Iterator[_Loss]:
         assert self._run is not None
-        for number, record in enumerate(self._run.records):
-            if not isinstance(record, LaunchRecord) or 0 in record.dim:
+        for number, r in enumerate(self._run.records):
+            record = r.launch
+            if record is None or 0 in record.dim:
                 continue
             some = self._run.restored.get(number, ())
             values, held = record.values, record.holds.items()
@@ -245,8 +249,8 @@ class OverwrittenReads:
 
     def before(self, number: int) -> None:
         """To be called before the record of that number runs backward."""
-        record = self._records()[number]
-        if not isinstance(record, LaunchRecord):
+        record = self._records()[number].launch
+        if record is None:
             return
         for restored in (True, False):
             some = [x for x in self._losses.get(number, ()) if x.restored == restored]
@@ -312,8 +316,7 @@ class OverwrittenReads:
             by = Change(number, a, "", None)
             where, hold, by = wanted.get(x.index, (np.zeros_like(x.where), x.hold, by))
             wanted[x.index] = (where | x.where if x in was else where & ~x.where, hold, by)
-        record = self._records()[number]
-        assert isinstance(record, LaunchRecord)
+        record = self._launch(number)
         return [
             Restoration.of(i, record.values[i], hold, by, where)
             for i, (where, hold, by) in wanted.items() if where.any()
@@ -423,8 +426,7 @@ class OverwrittenReads:
     def _tell(
         self, loss: _Loss, kind: Kind, changed: Sequence[str], key: Hashable = None, nbytes: int = 0
     ) -> None:
-        record = self._records()[loss.number]
-        assert isinstance(record, LaunchRecord)
+        record = self._launch(loss.number)
         key = key or self._key(loss, record)
         if kind == "unneeded":
             key = (key, kind)
@@ -447,8 +449,7 @@ class OverwrittenReads:
     def _fact(
         self, loss: _Loss, kind: Kind, changed: Sequence[str], nbytes: int = 0
     ) -> Overwritten:
-        record = self._records()[loss.number]
-        assert isinstance(record, LaunchRecord)
+        record = self._launch(loss.number)
         places = np.argwhere(loss.where)
         return Overwritten(
             kind, self._launches[loss.number], record.name,
@@ -459,7 +460,7 @@ class OverwrittenReads:
 
 
 def _numbers(records: Sequence[Record]) -> dict[int, int]:
-    launches = [k for k, r in enumerate(records) if isinstance(r, LaunchRecord)]
+    launches = [k for k, r in enumerate(records) if r.launch is not None]
     return {position: number for number, position in enumerate(launches)}
 
 

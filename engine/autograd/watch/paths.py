@@ -24,9 +24,6 @@ from engine.runtime.plan_parts import BoundLaunch
 from engine.tape.backward import Pass
 from engine.tape.capture import CapturedTape
 from engine.tape.outline import root_of
-from engine.tape.records import CopyRecord, FillRecord, FunctionRecord, LaunchRecord
-from engine.tape.records.captured import CapturedWrite
-from engine.tape.records.foreign import ForeignRecord
 from engine.tape.records.record import Record
 
 
@@ -60,40 +57,28 @@ class Paths:
         self._followed = max(self._followed, len(records))
 
     def _recorded_on(self, record: Record) -> None:
-        if isinstance(record, LaunchRecord):
-            plan, site = record.plan, record._site
+        launch, site = record.launch, record._site
+        if launch is not None:
+            plan = launch.plan
             for i in plan.inputs if self._away else ():
-                if record.values[i] is not None:
-                    self._returned(record.values[i], site)
-            self._ran(plan, record.values, lambda i: self._names.of(site, plan, i), record.fills)
-        elif isinstance(record, CopyRecord):
-            self._returned(record.src, record._site)
-            reach = self._read(record.src, lambda _: _argument_text(record._site))
-            if not (record.src.requires_grad and record.dest.requires_grad):
-                reach = reach.cut_at(Edge("copy", _call_text(record._site), record._site))
-            self._map.add(record.dest, reach, True, True)
-        elif isinstance(record, ForeignRecord):
-            self._stretch(record)
-        elif isinstance(record, FillRecord):
-            self._map.add(record.dest, NONE, True, True)
-        elif isinstance(record, FunctionRecord):
-            # What it computes is not known: nothing is said of it.
-            for a in record.arrays:
-                self._map.add(a, NONE, True, True)
-
-    def _stretch(self, record: ForeignRecord) -> None:
-        """All that it computes depends on all that it reads."""
+                if launch.values[i] is not None:
+                    self._returned(launch.values[i], site)
+            self._ran(plan, launch.values, lambda i: self._names.of(site, plan, i), launch.fills)
+            return
+        # All that others compute depends on all that they read. What a function of the user's
+        # computes is not known: nothing is said of it.
         found = NONE
-        for i, a in enumerate(record.inputs):
-            self._returned(a, record._site)
-            reach = self._read(a, lambda _: "", i)
-            found |= reach if a.requires_grad else reach.cut_at(self._edge(record))
-        for a in record.outputs:
-            mine = found if a.requires_grad else found.cut_at(self._edge(record))
-            self._map.add(a, mine, True, True)
+        for i, x in enumerate(record.operands()):
+            self._returned(x.of, site)
+            found |= self._passed(record, x.of, self._read(x.of, lambda _: _copied_text(record), i))
+        for a in (*record.written, *record.declared):
+            self._map.add(a, self._passed(record, a, found), True, True)
 
-    def _edge(self, record: ForeignRecord) -> Edge:
-        return Edge("copy", _call_text(record._site), record._site)
+    def _passed(self, record: Record, a: array, reach: Reach) -> Reach:
+        """What goes through an array of a record: it is cut where that has no gradient."""
+        if a.requires_grad or not reach:
+            return reach
+        return reach.cut_at(Edge("copy", _call_text(record._site), record._site))
 
     def _ran(
         self, plan: Plan, values: Sequence[Any], name: Callable[[int], str],
@@ -250,10 +235,10 @@ class Paths:
         records = self._tape.records
         for number in range(self._looked, len(records)):
             r = records[number]
-            if isinstance(r, LaunchRecord):
-                self._recorded.add(_ran(r.plan, r.values))
-            elif isinstance(r, CapturedWrite) and r.copy:
-                self._recorded.add(_copied(*r.arrays))
+            if r.launch is not None:
+                self._recorded.add(_ran(r.launch.plan, r.launch.values))
+            elif r.copied is not None:
+                self._recorded.add(_copied(*r.copied))
         self._looked = len(records)
         return what in self._recorded
 
@@ -286,13 +271,10 @@ class Paths:
 
     def _cuts(self, record: Record) -> bool:
         """Whether a record can be where a way leaves the tape."""
-        if isinstance(record, LaunchRecord):
-            return self._ways_of(record.plan).cut
-        if isinstance(record, ForeignRecord):
-            return not all(a.requires_grad for a in record.arrays)
-        return isinstance(record, CopyRecord) and not (
-            record.src.requires_grad and record.dest.requires_grad
-        )
+        if record.launch is not None:
+            return self._ways_of(record.launch.plan).cut
+        reads = [x.of for x in record.operands()]
+        return bool(reads) and not all(a.requires_grad for a in (*reads, *record.written))
 
 
 def _sources(edge: Edge, names: set[str]) -> set[str]:
@@ -352,7 +334,7 @@ def _cast(flow: Flow) -> Edge:
     return Edge("cast", first.operation, None, first.span)
 
 
-def recorded_function(record: FunctionRecord) -> Recorded:
+def recorded_function(record: Record) -> Recorded:
     """A function given to `record_func`, with the place of its definition."""
     f: Any = record.function
     f = getattr(f, "func", f)
@@ -370,6 +352,11 @@ def read_name(site: Site) -> str:
     if isinstance(f, ast.Attribute) and f.attr in _READS:
         return text(f.value)
     return text(call.args[0]) if call.args else ""
+
+
+def _copied_text(record: Record) -> str:
+    """What the user calls what a copy was made of."""
+    return "" if record.copied is None else _argument_text(record._site)
 
 
 def _argument_text(site: Site | None) -> str:

@@ -33,8 +33,6 @@ from engine.tape.capture import CapturedTape
 from engine.tape.flow import flowing
 from engine.tape.naming import variable
 from engine.tape.outline import outline
-from engine.tape.records import LaunchRecord
-from engine.tape.records.foreign import ForeignRecord
 from engine.tape.restoration import NumpyArray, present
 
 # Numbers this near, of the largest in the array, are the same: units of the type's precision.
@@ -146,11 +144,12 @@ class _Look:
     def _read(self, position: int, s: Operation) -> Iterator[tuple[Placement, NumpyArray, str]]:
         """What a record reads: where, what is there for its adjoint, and what the user calls it."""
         record = self.run.records[position]
-        if isinstance(s, ReplayedLaunch) and isinstance(record, LaunchRecord):
+        launch = record.launch
+        if isinstance(s, ReplayedLaunch) and launch is not None:
             restored = {x.index: x for x in self.run.restored.get(position, ())}
-            reads = record.reads()
+            reads = launch.reads()
             for i in s.plan.inputs:
-                a = record.values[i]
+                a = launch.values[i]
                 if i not in s.parts or a is None or (position, i) in self.lost:
                     continue
                 part = s.parts[i]
@@ -160,16 +159,16 @@ class _Look:
                     now = present(a)
                 else:
                     continue  # no adjoint reads it, and the tape makes it
-                if i in record.plan.writes and i not in restored:
+                if i in launch.plan.writes and i not in restored:
                     continue  # it is what the launch left by now
-                name = variable(record, i) or record.plan.params[i].name
+                name = variable(launch, i) or launch.plan.params[i].name
                 yield part, now, name
-        elif isinstance(s, ReplayedStretch) and isinstance(record, ForeignRecord):
+        elif isinstance(s, ReplayedStretch):
             known = {x.index: x for x in self.run.restored.get(position, ())}
-            for i, part in enumerate(s.reads):
+            for i, (part, operand) in enumerate(zip(s.reads, record.operands(), strict=True)):
                 x = known.get(i)
-                now = present(record.inputs[i]) if x is None else x.contents()
-                yield part, now, record.argument(i)
+                now = present(operand.of) if x is None else x.contents()
+                yield part, now, operand.name
         elif isinstance(s, ReplayedCopy):
             for part in s.reads:
                 if not self.written.meets(part):
@@ -190,8 +189,8 @@ class _Look:
     def _results(self) -> Mixture | None:
         """What the tape left, which nothing on it reads."""
         for position in range(len(self.operations) - 1, -1, -1):
-            s, record = self.operations[position], self.run.records[position]
-            if not isinstance(s, ReplayedLaunch) or not isinstance(record, LaunchRecord):
+            s, record = self.operations[position], self.run.records[position].launch
+            if not isinstance(s, ReplayedLaunch) or record is None:
                 continue
             for i in s.plan.writes:
                 a = record.values[i]

@@ -20,8 +20,7 @@ from engine.runtime.base import may_meet
 from engine.runtime.storage import Storage
 from engine.tape.backward import Pass, run_backward
 from engine.tape.outline import root_array
-from engine.tape.records import FunctionRecord, LaunchRecord
-from engine.tape.records.foreign import ForeignRecord
+from engine.tape.records import launches
 from engine.tape.restoration import NumpyArray
 
 _RTOL = 1e-4  # of the largest number of a gradient: another order of sums rounds otherwise
@@ -35,9 +34,7 @@ class SharedGradients:
         self._roots = _roots(run)
         self._pair = self._conflict()
         self._right: dict[int, NumpyArray] = {}
-        if self._pair is not None and not any(
-            isinstance(r, (FunctionRecord, ForeignRecord)) for r in run.records
-        ):
+        if self._pair is not None and all(r.repeatable for r in run.records):
             self._right = self._apart()
 
     def found(self, name: Callable[[array], str]) -> Shared | None:
@@ -76,8 +73,7 @@ class SharedGradients:
         kept = [(a, g, None if g is None else g._host().copy())
                 for a in self._roots for g in (a.existing_grad,)]  # fmt: skip
         out: dict[int, NumpyArray] = {}
-        records = [r for r in self._run.records if isinstance(r, LaunchRecord)]
-        others = [(a, a._host().copy()) for r in records for a in exposed(r)]
+        others = [(a, a._host().copy()) for r in launches(self._run.records) for a in exposed(r)]
         written = [w for r in self._run.records for w in r.written]
         inputs = [a for a in self._roots if not any(may_meet(a, w) for w in written)]
         with _put_back(kept, others), warnings.catch_warnings():

@@ -104,11 +104,13 @@ class Asked:
         for r in tape.records:
             if any(_lies_in(o, alive) for o in r.written):
                 return False
-            if isinstance(r, LaunchRecord):
+            record = r.launch
+            if record is not None:
                 number += 1
                 if found is None:
-                    index = _reads(r, alive)
-                    found = None if index is None else (r.name, r.plan.params[index].name, number)
+                    index = _reads(record, alive)
+                    if index is not None:
+                        found = (record.name, record.plan.params[index].name, number)
         if found is None:
             return False
         kernel, argument, launch = found

@@ -39,7 +39,7 @@ from engine.runtime.storage import Storage
 from engine.tape.backward import Pass
 from engine.tape.capture import CapturedTape, Monitor, active_tape, passed_over
 from engine.tape.outline import root_array
-from engine.tape.records import FunctionRecord, LaunchRecord
+from engine.tape.records import launches
 from engine.tape.records.record import Record
 
 _ALL = -1  # no thread has that number
@@ -167,12 +167,12 @@ class Witness(Monitor):
         followed.used |= bool(followed.reads)
         if followed.paths is not None:
             followed.seen.update(self._views.alive())
-        if isinstance(record, FunctionRecord):
+        if record.function is not None:
             followed.functions.append((len(tape.records) - 1, recorded_function(record)))
             if followed.paths is not None:
                 followed.reading.recorded(tape, record, self._writes.clock)
-        followed.launches += isinstance(record, LaunchRecord)
-        number = followed.launches - 1 if isinstance(record, LaunchRecord) else -1
+        followed.launches += record.launch is not None
+        number = followed.launches - 1 if record.launch is not None else -1
         self._writes.recorded(record.written, record._site, record.name, tape.index, number)
         followed.clocks.append(self._writes.clock)
         self._beforehand.recorded(tape, record)
@@ -406,8 +406,7 @@ def _changed(run: Pass) -> bool:
     """Whether some launch's input may not be what it was at its launch."""
     return any(
         r.values[i] is not None and not r.values[i].storage.unchanged(hold)
-        for r in run.records
-        if isinstance(r, LaunchRecord)
+        for r in launches(run.records)
         for i, hold in r.holds.items()
     )
 

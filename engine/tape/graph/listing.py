@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from engine.classes import dataclass
 from engine.tape.graph.names import Names
 from engine.tape.outline import Key, key_of
-from engine.tape.records import FunctionRecord, LaunchRecord
-from engine.tape.records.captured import BarredLaunch
-from engine.tape.records.foreign import ForeignRecord
-from engine.tape.records.record import Record
+from engine.tape.records.record import Kind, Record
 from engine.tape.scopes import Scope
-
-Kind = Literal["launch", "copy", "write", "function"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +112,7 @@ class Lister:
         self.keys: dict[Key, int] = {}
         self._wants: list[bool] = []
         self._kernels: dict[ListedKernel, int] = {}
-        self._plans: dict[int, tuple[int, tuple[int, ...]]] = {}
+        self._plans: dict[int, int] = {}
         self._sites: dict[tuple[str, int], int] = {}
         self._operations: list[ListedOperation] = []
         self._functions: Mapping[int, Sequence[Any]] = {}
@@ -137,7 +132,7 @@ class Lister:
         gap = range(0) if limit is None else left_out(total, limit)
         launches = 0
         for i, r in enumerate(records):
-            is_launch = isinstance(r, (LaunchRecord, BarredLaunch))
+            is_launch = r.kernel is not None
             if i not in gap:
                 self._operations.append(self._operation(i, launches if is_launch else -1, r))
             launches += is_launch
@@ -155,58 +150,28 @@ class Lister:
         )  # fmt: skip
 
     def _operation(self, index: int, launch: int, r: Record) -> ListedOperation:
-        dim: tuple[int, ...] = ()
-        if isinstance(r, LaunchRecord):
-            dim = r.dim
-            kernel, positions = self._launched(r)
-            arrays = [r.values[p] for p in positions]
-        elif isinstance(r, BarredLaunch):
-            dim, arrays, at = r.dim, [], r.definition
-            kernel = self._kind(ListedKernel("launch", r.name, at.file, at.line, (), (), ()))
-        else:
-            arrays = list(self._functions.get(index, r.arrays))
-            kernel = self._other(r, len(arrays))
+        arrays = list(self._functions.get(index, r.listed))
         return ListedOperation(
-            index, launch, kernel, dim,
+            index, launch, self._kernel(r, len(arrays)), r.dim,
             tuple(-1 if a is None else self.array(a) for a in arrays), self._site(r),
         )  # fmt: skip
 
-    def _launched(self, r: LaunchRecord) -> tuple[int, tuple[int, ...]]:
-        """The kernel of a launch, and the positions of its array arguments."""
-        found = self._plans.get(id(r.plan))
+    def _kernel(self, r: Record, count: int) -> int:
+        """What an operation does. count: of its arrays."""
+        launch = r.launch
+        if launch is None:
+            return self._kind(r, count)
+        found = self._plans.get(id(launch.plan))
         if found is None:
-            plan, span = r.plan, r.definition
-            positions = tuple(p.index for p in plan.array_params)
-            what = ListedKernel(
-                "launch", r.name, span.file, span.line,
-                tuple(p.name for p in plan.array_params),
-                tuple(
-                    k for k, p in enumerate(plan.array_params)
-                    if p.index in plan.reads and p.name not in plan.structure
-                ),
-                tuple(k for k, i in enumerate(positions) if i in plan.writes),
-            )  # fmt: skip
-            found = self._plans[id(r.plan)] = self._kind(what), positions
+            found = self._plans[id(launch.plan)] = self._kind(r, count)
         return found
 
-    def _other(self, r: Record, count: int) -> int:
-        if isinstance(r, FunctionRecord):
-            each = tuple(range(count))
-            names = tuple(f"arrays[{i}]" for i in each)
-            return self._kind(ListedKernel("function", r.name, "", 0, names, each, ()))
-        if isinstance(r, ForeignRecord):
-            mine = len(r.inputs)
-            names = (*(f"inputs[{i}]" for i in range(mine)),
-                     *(f"outputs[{i}]" for i in range(count - mine)))  # fmt: skip
-            at = r.stretch.span
-            file, line = ("", 0) if at is None else (at.file, at.line)
-            reads, writes = tuple(range(mine)), tuple(range(mine, count))
-            return self._kind(ListedKernel("function", r.name, file, line, names, reads, writes))
-        if count == 2:
-            return self._kind(ListedKernel("copy", r.name, "", 0, ("dest", "src"), (1,), (0,)))
-        return self._kind(ListedKernel("write", r.name, "", 0, ("dest",), (), (0,)))
-
-    def _kind(self, what: ListedKernel) -> int:
+    def _kind(self, r: Record, count: int) -> int:
+        at, known = r.definition, r.describe(count)
+        file, line = ("", 0) if at is None else (at.file, at.line)
+        what = ListedKernel(
+            known.kind, r.name, file, line, known.parameters, known.reads, known.writes
+        )
         return self._kernels.setdefault(what, len(self._kernels))
 
     def array(self, a: Any) -> int:

@@ -12,7 +12,7 @@ captured   each of them without the memory of the program
 from engine.tape.records.copy import CopyRecord
 from engine.tape.records.fill import FillRecord
 from engine.tape.records.function import FunctionRecord
-from engine.tape.records.launch import LaunchRecord
+from engine.tape.records.launch import LaunchRecord, launches
 from engine.tape.records.record import Record
 
-__all__ = ["CopyRecord", "FunctionRecord", "LaunchRecord", "FillRecord", "Record"]
+__all__ = ["CopyRecord", "FillRecord", "FunctionRecord", "LaunchRecord", "Record", "launches"]

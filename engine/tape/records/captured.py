@@ -15,26 +15,11 @@ from engine.runtime.kernel import Kernel
 from engine.runtime.storage import Hold
 from engine.tape.outline import outline
 from engine.tape.records.copy import CopyRecord
+from engine.tape.records.fill import FillRecord
 from engine.tape.records.foreign import ForeignRecord
-from engine.tape.records.function import FunctionRecord
 from engine.tape.records.launch import LaunchRecord
-from engine.tape.records.record import Record
+from engine.tape.records.record import Description, Record, Replayer
 from engine.tape.restoration import Restoration
-
-
-def captured(record: Record, contents: bool = True) -> Record:
-    """A record that says the same and keeps none of the user's memory alive.
-
-    contents: whether the copies of what a launch read are kept.
-    """
-    if isinstance(record, LaunchRecord):
-        return CapturedLaunch(record, contents)
-    if isinstance(record, FunctionRecord):
-        # Its closure may hold arrays, and these all others that they came from.
-        return FunctionRecord(_Gone(record.name), [], record._site)
-    if isinstance(record, ForeignRecord):
-        return CapturedForeign(record, contents)
-    return CapturedWrite(record, contents)
 
 
 class CapturedLaunch(LaunchRecord):
@@ -52,24 +37,17 @@ class CapturedLaunch(LaunchRecord):
         self.journal, self.stack_bytes = None, 0
         self.held = r.held if contents else ()
 
-    @property
-    def in_order(self) -> bool:
-        """Whether its threads ran one after the other, or as if they did: not on a GPU."""
-        return self.plan.backend.on_host
-
     def _only_written(self, a: Any) -> np.ndarray[Any, Any]:
         return np.asarray(a.blank())
 
     def requests(self) -> list[Request]:
         return []
 
+    def is_ready(self) -> bool:
+        return False
+
     def backward(self, restored: Sequence[Restoration] = ()) -> None:
         raise _gone(self)
-
-
-def in_order(r: LaunchRecord) -> bool:
-    """See `CapturedLaunch.in_order`."""
-    return r.in_order if isinstance(r, CapturedLaunch) else r.plan.backend.on_host
 
 
 class CapturedForeign(ForeignRecord):
@@ -88,35 +66,33 @@ class CapturedForeign(ForeignRecord):
         raise _gone(self)
 
 
-class CapturedWrite(Record):
-    """A copy, or another write from the host.
+class CapturedCopy(CopyRecord):
+    """A copy without its arrays. source: what the source held."""
 
-    copy: whether it is one, from the second array to the first. source: what the second held.
-    """
+    __slots__ = ()
 
-    __slots__ = ("_arrays", "_name", "_written", "copy", "source")
-
-    def __init__(self, r: Record, contents: bool) -> None:
-        self.copy = isinstance(r, CopyRecord)
-        self.source: Hold | None = None
-        if isinstance(r, CopyRecord) and contents:
-            self.source = r.src.storage.hold(r.src.lo, r.src.hi, eager=True)
-        self._arrays: list[Any] = [outline(a) for a in r.arrays]
-        self._written: list[Any] = [outline(a) for a in r.written]
-        self._name = r.name
-        self._site = r._site
+    def __init__(self, r: CopyRecord, contents: bool) -> None:
+        dest: Any = outline(r.dest)
+        src: Any = outline(r.src)
+        self.dest, self.src, self._site = dest, src, r._site
+        self.source = r.src.storage.hold(r.src.lo, r.src.hi, eager=True) if contents else None
 
     @property
-    def name(self) -> str:
-        return self._name
+    def snapshots(self) -> Sequence[Hold]:
+        return ()  # what a capture takes up is told of launches
 
-    @property
-    def arrays(self) -> Sequence[array]:
-        return self._arrays
+    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+        raise _gone(self)
 
-    @property
-    def written(self) -> Sequence[array]:
-        return self._written
+
+class CapturedFill(FillRecord):
+    """A fill without its array."""
+
+    __slots__ = ()
+
+    def __init__(self, r: FillRecord) -> None:
+        dest: Any = outline(r.dest)
+        self.dest, self._name, self._site = dest, r.name, r._site
 
     def backward(self, restored: Sequence[Restoration] = ()) -> None:
         raise _gone(self)
@@ -126,6 +102,9 @@ class BarredLaunch(Record):
     """A launch that is known of, and cannot be run. why: the reason; definition: of its kernel."""
 
     __slots__ = ("definition", "dim", "kernel", "why")
+
+    kernel: Kernel
+    definition: Span
 
     def __init__(
         self, kernel: Kernel, dim: tuple[int, ...], definition: Span, why: str, site: Site | None
@@ -148,8 +127,17 @@ class BarredLaunch(Record):
     def backward(self, restored: Sequence[Restoration] = ()) -> None:
         raise _gone(self)
 
+    def captured(self, contents: bool = True) -> Record:
+        return self
 
-class _Gone:
+    def replay(self, by: Replayer) -> None:
+        by.refuse(self, f"kernel {self.name!r} cannot be run: {self.why}")
+
+    def describe(self, count: int) -> Description:
+        return Description("launch", (), (), ())
+
+
+class GoneFunction:
     """Has the name of a function, and cannot be called."""
 
     def __init__(self, name: str) -> None:

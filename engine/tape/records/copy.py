@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,8 +11,11 @@ from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.leaves import float_parts
 from engine.runtime.storage import Hold
-from engine.tape.records.record import Record
+from engine.tape.records.record import Description, Operand, Record, Replayer
 from engine.tape.restoration import Restoration
+
+if TYPE_CHECKING:
+    from engine.tape.forward import Tangents
 
 
 class CopyRecord(Record):
@@ -61,3 +65,38 @@ class CopyRecord(Record):
                     np.add(part, seed, out=part, casting="unsafe")
                 else:
                     to.put(part, to.to_host(part) + of.to_host(seed))
+
+    @property
+    def stored(self) -> Iterable[array]:
+        return (self.dest,)
+
+    @property
+    def sources(self) -> Iterable[array]:
+        return (self.src,)
+
+    def passes_gradient(self, a: array) -> bool:
+        return self.src.requires_grad
+
+    def operands(self) -> Iterable[Operand]:
+        yield Operand(self.src, "the source of a copy", self.source, False)
+
+    def only_read(self, captured: Record) -> Iterable[tuple[array, Hold | None]]:
+        yield self.src, captured.source
+
+    @property
+    def copied(self) -> tuple[array, array]:
+        return self.dest, self.src
+
+    def captured(self, contents: bool = True) -> Record:
+        from engine.tape.records.captured import CapturedCopy
+
+        return CapturedCopy(self, contents)
+
+    def replay(self, by: Replayer) -> None:
+        by.copy(self, self.dest, self.src)
+
+    def describe(self, count: int) -> Description:
+        return Description("copy", ("dest", "src"), (1,), (0,))
+
+    def tangent(self, tangents: Tangents) -> None:
+        tangents.copy(self.dest, self.src)

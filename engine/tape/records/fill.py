@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
-from engine.tape.records.record import Record
+from engine.tape.records.record import Description, Record, Replayer
 from engine.tape.restoration import Restoration
+
+if TYPE_CHECKING:
+    from engine.tape.forward import Tangents
 
 
 class FillRecord(Record):
@@ -35,3 +39,21 @@ class FillRecord(Record):
     def backward(self, restored: Sequence[Restoration] = ()) -> None:
         if self.dest.grad is not None:
             self.dest.grad.zero_()
+
+    @property
+    def stored(self) -> Iterable[array]:
+        return (self.dest,)
+
+    def captured(self, contents: bool = True) -> Record:
+        from engine.tape.records.captured import CapturedFill
+
+        return CapturedFill(self)
+
+    def replay(self, by: Replayer) -> None:
+        by.fill(self, self.dest)
+
+    def describe(self, count: int) -> Description:
+        return Description("write", ("dest",), (), (0,))
+
+    def tangent(self, tangents: Tangents) -> None:
+        tangents.clear(self.dest)

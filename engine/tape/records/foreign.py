@@ -1,20 +1,23 @@
-"""A stretch of a tape that another framework computes: a function of arrays with a gradient."""
+"""The record of what another framework computes: a function of arrays with a gradient."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.diagnostics import Span
+from engine.diagnostics import Diagnostic, Span, TapeError
 from engine.diagnostics.site import Site
 from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.storage import Glance, Hold
-from engine.tape.records.record import Record
+from engine.tape.records.record import Description, Operand, Record, Replayer
 from engine.tape.restoration import Restoration, contents, present
+
+if TYPE_CHECKING:
+    from engine.tape.forward import Tangents
 
 NumpyArray = np.ndarray[Any, Any]
 Values = Sequence[NumpyArray]
@@ -60,6 +63,8 @@ class ForeignRecord(Record):
     """
 
     __slots__ = ("holds", "inputs", "outputs", "results", "stretch")
+
+    repeatable = False
 
     def __init__(
         self, stretch: Stretch, inputs: Sequence[array], outputs: Sequence[array],
@@ -144,3 +149,62 @@ class ForeignRecord(Record):
                 into.storage.before_write(into.lo, into.hi)
                 with np.errstate(all="ignore"):
                     np.add(into._parts, seed, out=into._parts, casting="unsafe")
+
+    @property
+    def stored(self) -> Iterable[array]:
+        return self.outputs
+
+    @property
+    def sources(self) -> Iterable[array]:
+        return self.inputs
+
+    def passes_gradient(self, a: array) -> bool:
+        return self.flows
+
+    def operands(self) -> Iterable[Operand]:
+        for i, a in enumerate(self.inputs):
+            yield Operand(a, self.argument(i), self.holds.get(i), True)
+
+    def only_read(self, captured: Record) -> Iterable[tuple[array, Hold | None]]:
+        for i, a in enumerate(self.inputs):
+            yield a, self.holds.get(i)
+
+    @property
+    def definition(self) -> Span | None:
+        return self.stretch.span
+
+    def captured(self, contents: bool = True) -> Record:
+        from engine.tape.records.captured import CapturedForeign
+
+        return CapturedForeign(self, contents)
+
+    def replay(self, by: Replayer) -> None:
+        by.foreign(self)
+
+    def describe(self, count: int) -> Description:
+        mine = len(self.inputs)
+        names = (*(f"inputs[{i}]" for i in range(mine)),
+                 *(f"outputs[{i}]" for i in range(count - mine)))  # fmt: skip
+        reads, writes = tuple(range(mine)), tuple(range(mine, count))
+        return Description("function", names, reads, writes)
+
+    def tangent(self, tangents: Tangents) -> None:
+        into = [a for a in self.outputs if a.requires_grad]
+        moving = [a for a in self.inputs if a.requires_grad]
+        if not into or not any(map(tangents.is_moving, moving)):
+            for a in into:
+                tangents.of(a)._parts[...] = 0
+            return
+        values = [self.contents(i) for i in range(len(self.inputs))]
+        moved = [tangents.of(a)._parts if a.requires_grad else np.zeros_like(x)
+                 for a, x in zip(self.inputs, values, strict=True)]  # fmt: skip
+        try:
+            pushed = self.stretch.jvp(values, moved)
+        except TypeError as why:
+            raise TapeError(
+                Diagnostic("E401", f"{self.name!r} on the tape has no forward derivative",
+                           self.site, notes=(str(why),))
+            ) from None  # fmt: skip
+        for a, t in zip(self.outputs, pushed, strict=True):
+            if a.requires_grad:
+                tangents.put(a, t)

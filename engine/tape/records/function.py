@@ -10,7 +10,7 @@ from engine.diagnostics.site import Site
 from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.storage import Hold
-from engine.tape.records.record import Record
+from engine.tape.records.record import Description, Record, Replayer
 from engine.tape.restoration import Restoration
 
 
@@ -21,6 +21,9 @@ class FunctionRecord(Record):
     """
 
     __slots__ = ("_arrays", "function", "holds")
+
+    function: Callable[[], Any]
+    repeatable = False
 
     def __init__(
         self, function: Callable[[], Any], arrays: Sequence[array], site: Site | None
@@ -64,3 +67,29 @@ class FunctionRecord(Record):
             for x in restored:
                 stack.enter_context(x.in_place())
             self.function()
+
+    @property
+    def sources(self) -> Iterable[array]:
+        return self._arrays
+
+    @property
+    def declared(self) -> Sequence[array]:
+        return [a for a in self._arrays if isinstance(a, array)]
+
+    @property
+    def listed(self) -> Sequence[Any]:
+        return self.declared
+
+    def captured(self, contents: bool = True) -> Record:
+        from engine.tape.records.captured import GoneFunction
+
+        # Its closure may hold arrays, and these all others that they came from.
+        return FunctionRecord(GoneFunction(self.name), [], self._site)
+
+    def replay(self, by: Replayer) -> None:
+        why = f"`{self.name}`, given to Tape.record_func, has no known forward computation"
+        by.refuse(self, why)
+
+    def describe(self, count: int) -> Description:
+        each = tuple(range(count))
+        return Description("function", tuple(f"arrays[{i}]" for i in each), each, ())

@@ -6,55 +6,34 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from engine import config
 from engine.compile.backend import NOTHING, Journal
 from engine.compile.pipeline import Request
-from engine.diagnostics import Diagnostic, KernelError, Span, TapeError
+from engine.diagnostics import Diagnostic, KernelError, TapeError
 from engine.diagnostics.site import Site
 from engine.logger import log_warning
 from engine.runtime import events, faults
 from engine.runtime.array import array
 from engine.runtime.execute import Executable, foreseen
-from engine.runtime.kernel import Kernel
 from engine.runtime.plan import Plan
 from engine.runtime.plan_parts import Selection
-from engine.runtime.storage import Glance, Hold
-from engine.tape.records.record import OFF, Record
-from engine.tape.restoration import Restoration, contents
+from engine.tape.records.launch_arguments import LaunchArguments, NumpyArray
+from engine.tape.records.record import Record, Replayer
+from engine.tape.restoration import Restoration
 
 if TYPE_CHECKING:
     from engine.ad.threads import Classes
     from engine.ir.nodes import Function
-
-NumpyArray = np.ndarray[Any, Any]
+    from engine.tape.forward import Tangents
 
 _NOTHING = nullcontext()
 _KEPT = 256  # grids of a kernel that are remembered
 
 
-class LaunchRecord(Record):
+class LaunchRecord(LaunchArguments):
     """A kernel launch with its arguments, and holds on what its inputs contained."""
 
-    __slots__ = (
-        "_arrays",
-        "aliased",
-        "blob",
-        "dim",
-        "held",
-        "input_count",
-        "journal",
-        "plan",
-        "selection",
-        "stack_bytes",
-        "values",
-    )
-
-    # What the user passed for each parameter, where that is known without the user's text.
-    names: Sequence[str] | None = None
-
-    _arrays: list[array] | None
+    __slots__ = ("journal", "stack_bytes")
 
     def __init__(
         self, plan: Plan, dim: tuple[int, ...], values: list[Any], blob: bytes, inputs: int,
@@ -72,90 +51,7 @@ class LaunchRecord(Record):
         self.journal: Journal | None = None
         # Memory of the values that a thread of its last backward pass saved.
         self.stack_bytes = 0
-        # Of the plan's `held`, what each contained; None for no array.
-        self.held: Sequence[Hold | None] = ()
-
-    def __getattr__(self, name: str) -> Any:
-        """What is set only where somebody asks."""
-        if name == "_arrays":
-            return None
-        raise AttributeError(name)
-
-    @property
-    def kernel(self) -> Kernel:
-        """What was launched."""
-        return self.plan.kernel
-
-    @property
-    def definition(self) -> Span:
-        """The place of the kernel's own code."""
-        return self.plan.variants.facts.span
-
-    @property
-    def name(self) -> str:
-        return self.plan.kernel.key
-
-    @property
-    def arrays(self) -> Sequence[array]:
-        if self._arrays is not None:
-            return self._arrays
-        found, values = {}, self.values
-        for p in self.plan.array_params:
-            a = values[p.index]
-            if a is not None:
-                whole = a if a._whole is None else a._whole
-                found[id(whole)] = whole
-        self._arrays = list(found.values())
-        return self._arrays
-
-    @property
-    def written(self) -> Sequence[array]:
-        values = self.values
-        return [values[i] for i in self.plan.writes if values[i] is not None]
-
-    @property
-    def args(self) -> list[Any]:
-        """The launch's arguments in parameter order; arrays as they are, None for none."""
-        return self.values
-
-    @property
-    def wrt(self) -> frozenset[str]:
-        """Names of the array parameters that had gradients when the launch was recorded."""
-        return self.selection.wrt
-
-    @property
-    def holds(self) -> dict[int, Hold]:
-        """What the inputs contained, by position."""
-        pairs = zip(self.plan.held, self.held, strict=False)
-        return {i: h for i, h in pairs if h is not None}
-
-    def take_holds(self, eager: bool, copied: bool = True) -> None:
-        """Remembers what the inputs contain; to be called before the kernel runs.
-
-        eager: copies them now. copied: whether they are, when they are about to change.
-        """
-        values = self.values
-        held: list[Hold | None] = []
-        for i in self.plan.held:
-            a = values[i]
-            if a is None:
-                held.append(None)
-            elif copied or eager:
-                held.append(a.storage.hold(a.lo, a.hi, eager))
-            else:
-                held.append(Glance(a.storage, a.lo, a.hi))
-        self.held = held
-
-    def hold_of(self, index: int) -> Hold | None:
-        """The hold on an input; None where there is none."""
-        if not self.held or index not in self.plan.held:
-            return None
-        return self.held[self.plan.held.index(index)]
-
-    def watched(self) -> Iterable[tuple[int, array, Hold | None]]:
-        for i in self.selection.watched:
-            if self.values[i] is not None:
-                yield i, self.values[i], self.hold_of(i)
+        self.held = ()
 
     def reads(self) -> Collection[int]:
         return self._now().reads
@@ -163,52 +59,13 @@ class LaunchRecord(Record):
     def reads_journal(self) -> bool:
         return self.journal is not None and self._now().recorded
 
-    def argument(self, index: int) -> str:
-        return f"argument {self.plan.params[index].name!r} of kernel {self.name!r}"
-
-    def inputs_at_record(self) -> list[Any]:
-        """The arguments as they were when the launch was recorded, in parameter order.
-
-        Arrays come as fresh NumPy copies, components last; None where the contents are
-        `lost` or no array was passed. What other code wrote unseen (through a NumPy view) counts
-        as having been there, unless it was copied (`config.snapshot_exposed_bytes`).
-        Arrays that the kernel only writes come with their present contents, which no
-        result depends on. Other arguments come as they were given.
-        """
-        out = []
-        holds = self.holds
-        for p, v in zip(self.plan.params, self.values, strict=True):
-            if p.array_kind is None or v is None:
-                out.append(v)
-            elif p.index in holds:
-                out.append(contents(v, holds[p.index]))
-            else:
-                out.append(None if p.index in self.plan.inputs else self._only_written(v))
-        return out
-
-    def _only_written(self, a: Any) -> NumpyArray:
-        return np.array(a._host())
-
-    @property
-    def lost(self) -> dict[str, str]:
-        """Names of the inputs whose contents at record time are not known, and why."""
-        out = {}
-        for i in self.plan.inputs:
-            if self.values[i] is not None:
-                hold = self.hold_of(i)
-                why = OFF if hold is None else hold.lost
-                if why:
-                    out[self.plan.params[i].name] = why
-        return out
-
     @property
     def journal_bytes(self) -> int:
-        """Memory of the values that the launch saved for its adjoint."""
         return 0 if self.journal is None else self.journal.nbytes
 
     @property
-    def snapshots(self) -> Sequence[Hold]:
-        return list(self.holds.values())
+    def launch(self) -> LaunchRecord:
+        return self
 
     # ---- backward
 
@@ -229,21 +86,6 @@ class LaunchRecord(Record):
             )  # fmt: skip
         return present
 
-    def contents(self, index: int) -> NumpyArray | None:
-        """What an input held at the launch, as a fresh copy; None where it still holds it.
-
-        What other code may have changed unseen is taken to be as it was. Raises TapeError
-        (E401) where the contents are not known any more.
-        """
-        a, hold = self.values[index], self.hold_of(index)
-        if hold is not None and hold.unseen and hold.version == a.storage.version:
-            return None
-        if hold is None or hold.lost:
-            raise self.unknown(index, hold)
-        if hold.storage is not None:
-            return None
-        return contents(a, hold)
-
     def _restored(self, restored: Sequence[Restoration]) -> tuple[bytes, list[Any]]:
         """The arguments with saved contents in their places, and what keeps these alive."""
         values = list(self.values)
@@ -260,12 +102,6 @@ class LaunchRecord(Record):
         plan = self.plan
         names = [plan.params[i].name for i in plan.writes if self.values[i] is a]
         return any(plan.variants.threads.fills(x, self.dim, self._pack(self.values)) for x in names)
-
-    def _pack(self, values: Sequence[Any]) -> bytes:
-        return b"".join(
-            p.pack(v) if p.array_kind is None else p.null if v is None else v._packed
-            for p, v in zip(self.plan.params, values, strict=True)
-        )
 
     def check_order(self, wrt: frozenset[str]) -> None:
         """Raises TapeError (E407) where the order of threads certainly decides what stays.
@@ -446,6 +282,67 @@ class LaunchRecord(Record):
         finally:
             for a, before in zip(changed, kept, strict=True):
                 a._parts[...] = before
+
+    # ---- what gradients flow through
+
+    @property
+    def stored(self) -> Iterable[array]:
+        # Without an adjoint it takes no gradient away.
+        return [a for a in self.written if self._now().useful and self.fills(a)]
+
+    def passes_gradient(self, a: array) -> bool:
+        flows, wrt, params = self.plan.variants.flows, self.selection.wrt, self.plan.params
+        mine = [params[i].name for i in self.plan.writes if self.values[i] is a]
+        if flows is None:
+            return bool(wrt)
+        return any(p in wrt and q in mine and f.smooth for (p, q), f in flows.items())
+
+    @property
+    def graded(self) -> Iterable[array | None]:
+        if self.plan.arguments is not None:
+            return self.arrays
+        values = self.values
+        return [values[i] for i, _ in self.plan.bits]
+
+    # ---- what is made of it
+
+    def captured(self, contents: bool = True) -> Record:
+        from engine.tape.records.captured import CapturedLaunch
+
+        return CapturedLaunch(self, contents)
+
+    def replay(self, by: Replayer) -> None:
+        by.launch(self)
+
+    # ---- forward mode
+
+    def _moving(self) -> dict[str, array]:
+        """The arguments through which derivatives flow, by parameter name."""
+        found = ((p.name, self.values[p.index]) for p in self.plan.floats)
+        return {name: a for name, a in found if a is not None and a.requires_grad}
+
+    def tangent_requests(self) -> list[Request]:
+        if 0 in self.dim:
+            return []
+        wrt, plan = frozenset(self._moving()), self.plan
+        useful = wrt & plan.variants.written
+        self.check_order(useful)
+        return [(plan.backend, plan.variants, "tangent", wrt, frozenset())] if useful else []
+
+    def tangent(self, tangents: Tangents) -> None:
+        if 0 in self.dim:
+            return
+        plan, wrt = self.plan, self._moving()
+
+        def held(i: int) -> NumpyArray | None:
+            return self.contents(i) if i in plan.inputs else None
+
+        tangents.launch(plan, self.dim, self.values, held, wrt)
+
+
+def launches(records: Iterable[Record]) -> list[LaunchRecord]:
+    """The launches among records."""
+    return [found for r in records if (found := r.launch) is not None]
 
 
 def _no_second_derivative(kernel: str, adjoint: Function) -> KernelError:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
+from engine.classes import NamedTuple, Protocol
 from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, Span, TapeError
 from engine.diagnostics.site import Site
@@ -12,14 +14,80 @@ from engine.runtime.array import array
 from engine.runtime.storage import Hold
 from engine.tape.restoration import Restoration
 
+if TYPE_CHECKING:
+    from engine.runtime.kernel import Kernel
+    from engine.tape.forward import Tangents
+    from engine.tape.records.foreign import ForeignRecord
+    from engine.tape.records.launch import LaunchRecord
+
+Kind = Literal["launch", "copy", "write", "function"]
+
 OFF = "the tape copied nothing (engine.config.tape_snapshots)"
 
 
+class Operand(NamedTuple):
+    """An array that a record read. name: in the words of messages. hold: on what it held then.
+
+    watched: whether the backward pass may read it again, so that later changes are noted.
+    """
+
+    of: array
+    name: str
+    hold: Hold | None
+    watched: bool
+
+
+class Description(NamedTuple):
+    """What listings show of a record.
+
+    parameters: names of those that take arrays. reads, writes: positions among them; what is only
+    added to counts as written.
+    """
+
+    kind: Kind
+    parameters: tuple[str, ...]
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+
+
+class Replayer(Protocol):
+    """Makes something of each record by which its operation runs again."""
+
+    def launch(self, record: LaunchRecord) -> None:
+        """A kernel launch."""
+
+    def copy(self, record: Record, dest: Any, src: Any) -> None:
+        """A copy between two arrays."""
+
+    def fill(self, record: Record, dest: Any) -> None:
+        """New contents from the host, for all of an array."""
+
+    def foreign(self, record: ForeignRecord) -> None:
+        """An operation of another framework."""
+
+    def refuse(self, record: Record, why: str) -> None:
+        """An operation that cannot run again."""
+
+
 class Record(ABC):
-    """One operation on a tape."""
+    """One operation on a tape.
+
+    names: what the user passed for each parameter, where that is known without the user's text.
+    dim: the threads of a launch, by dimension. source: what that held which it made a copy of.
+    stack_bytes: memory of the values that a thread of its last backward pass saved. repeatable:
+    whether `backward` can run once more and nobody sees it, as it calls no code of others. why: the
+    reason why it can never run again.
+    """
 
     __slots__ = ("_site",)
     _site: Site | None
+
+    names: Sequence[str] | None = None
+    dim: tuple[int, ...] = ()
+    source: Hold | None = None
+    stack_bytes: int = 0
+    repeatable: bool = True
+    why: str = ""
 
     @property
     @abstractmethod
@@ -51,6 +119,11 @@ class Record(ABC):
         """The numbers of those arrays that `backward` reads now."""
         return ()
 
+    @property
+    def journal_bytes(self) -> int:
+        """Memory of what the operation overwrote and saved for `backward`."""
+        return 0
+
     def reads_journal(self) -> bool:
         """Whether `backward` reads values that the operation saved of what it overwrote."""
         return False
@@ -74,9 +147,122 @@ class Record(ABC):
             )
         )  # fmt: skip
 
+    # ---- backward
+
     def requests(self) -> list[Request]:
         """What must be compiled before `backward` can run."""
         return []
+
+    def is_ready(self) -> bool:
+        """Whether `run_ready` does all of `backward`: nothing is to be compiled, or to be said."""
+        return False
+
+    def run_ready(self) -> None:
+        """What `backward` does where it `is_ready`."""
+        self.backward()
+
+    @property
+    def graded(self) -> Iterable[array | None]:
+        """The arrays whose gradients it may have a part in."""
+        return self.arrays
+
+    # ---- what gradients flow through
+
+    @property
+    def stored(self) -> Iterable[array]:
+        """What it certainly stores whole, so that no gradient of it goes further back."""
+        return ()
+
+    @property
+    def sources(self) -> Iterable[array]:
+        """The arrays to which it may pass a gradient."""
+        return ()
+
+    def fills(self, a: array) -> bool:
+        """Whether it certainly stored every element of an array that it wrote."""
+        return True
+
+    def passes_gradient(self, a: array) -> bool:
+        """Whether the gradient of an array that it wrote is passed on to something."""
+        return False
+
+    def operands(self) -> Iterable[Operand]:
+        """What its results were computed from, as far as that is known."""
+        return ()
+
+    def only_read(self, captured: Record) -> Iterable[tuple[array, Hold | None]]:
+        """What it read and did not write, with what that held. captured: the same record."""
+        return ()
+
+    # ---- what there is of some operations alone
+
+    @property
+    def launch(self) -> LaunchRecord | None:
+        """The launch that it is, with all that runs it."""
+        return None
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """What was launched."""
+        return None
+
+    @property
+    def function(self) -> Callable[[], Any] | None:
+        """What it calls in the backward pass."""
+        return None
+
+    @property
+    def declared(self) -> Sequence[array]:
+        """Arrays that the user named for it: it may have read them, or computed them."""
+        return ()
+
+    @property
+    def copied(self) -> tuple[array, array] | None:
+        """Where it made a copy, and of what."""
+        return None
+
+    # ---- what is made of it
+
+    @abstractmethod
+    def captured(self, contents: bool = True) -> Record:
+        """A record that says the same and keeps none of the user's memory alive.
+
+        contents: whether copies of what it read are kept.
+        """
+
+    @abstractmethod
+    def replay(self, by: Replayer) -> None:
+        """Has what runs it again be made."""
+
+    @abstractmethod
+    def describe(self, count: int) -> Description:
+        """What listings show of it. count: of its `listed` arrays."""
+
+    @property
+    def listed(self) -> Sequence[Any]:
+        """Its arrays by parameter, as listings have them; None for none."""
+        return self.arrays
+
+    def alike(self, number: Callable[[Any], object]) -> Hashable:
+        """Equal for operations that do the same. number: the same for arrays that are the same."""
+        return (self.name, *map(number, self.arrays))
+
+    # ---- forward mode
+
+    def tangent_requests(self) -> list[Request]:
+        """What must be compiled before `tangent` can run."""
+        return []
+
+    def tangent(self, tangents: Tangents) -> None:
+        """Computes the tangents of its results. Raises TapeError (E401) where there is no rule."""
+        raise NotImplementedError
+
+    # ---- where it comes from
+
+    @property
+    def definition(self) -> Span | None:
+        """The place of what it ran, in the user's text."""
+        return None
 
     @property
     def site(self) -> Span | None:
