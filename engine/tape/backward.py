@@ -241,7 +241,7 @@ def run_backward(
                 waiting = _set_aside(record, waiting, kept)
             for o in followers:
                 o.record_reversing(tape, number, record)
-            record.backward(restored.get(number, ()))
+            record.reverse(restored.get(number, ()))
             for o in followers:
                 o.record_reversed(tape)
     finally:

@@ -83,7 +83,7 @@ def run_ready(listed: list[Any], made: Callable[[], list[Any]]) -> bool:
             break  # they are forgotten
         r = records[number]
         if came is None:
-            r.backward()
+            r.reverse()
         elif isinstance(came, int):
             r.run_ready()
         else:

@@ -302,7 +302,7 @@ class OverwrittenReads:
         self, record: LaunchRecord, one: Sequence[Restoration], other: Sequence[Restoration]
     ) -> tuple[str, ...]:
         return tried(
-            record, lambda: record.backward(one), lambda: record.backward(other), self._seeded
+            record, lambda: record.reverse(one), lambda: record.reverse(other), self._seeded
         )
 
     def _reads(self, was: Sequence[_Loss], now: Sequence[_Loss]) -> list[Restoration]:
@@ -342,7 +342,7 @@ class OverwrittenReads:
         assert self._run is not None
         reads = self._run.restored.get(number, ())
         changed = self._suffering.get(key) or tried(
-            record, lambda: record.backward(reads), naive, self._seeded
+            record, lambda: record.reverse(reads), naive, self._seeded
         )
         if changed:
             self._suffering[key] = changed

@@ -46,7 +46,7 @@ class CapturedLaunch(LaunchRecord):
     def is_ready(self) -> bool:
         return False
 
-    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+    def reverse(self, restored: Sequence[Restoration] = ()) -> None:
         raise _gone(self)
 
 
@@ -62,7 +62,7 @@ class CapturedForeign(ForeignRecord):
         self.holds = r.holds if contents else {}
         self.results = r.results if contents else None
 
-    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+    def reverse(self, restored: Sequence[Restoration] = ()) -> None:
         raise _gone(self)
 
 
@@ -81,7 +81,7 @@ class CapturedCopy(CopyRecord):
     def snapshots(self) -> Sequence[Hold]:
         return ()  # what a capture takes up is told of launches
 
-    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+    def reverse(self, restored: Sequence[Restoration] = ()) -> None:
         raise _gone(self)
 
 
@@ -94,7 +94,7 @@ class CapturedFill(FillRecord):
         dest: Any = outline(r.dest)
         self.dest, self._name, self._site = dest, r.name, r._site
 
-    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+    def reverse(self, restored: Sequence[Restoration] = ()) -> None:
         raise _gone(self)
 
 
@@ -124,7 +124,7 @@ class BarredLaunch(Record):
     def written(self) -> Sequence[array]:
         return []
 
-    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+    def reverse(self, restored: Sequence[Restoration] = ()) -> None:
         raise _gone(self)
 
     def captured(self, contents: bool = True) -> Record:

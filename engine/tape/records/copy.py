@@ -50,7 +50,7 @@ class CopyRecord(Record):
     def snapshots(self) -> Sequence[Hold]:
         return () if self.source is None else (self.source,)
 
-    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+    def reverse(self, restored: Sequence[Restoration] = ()) -> None:
         cotangent = self.dest.grad
         if cotangent is None:
             return

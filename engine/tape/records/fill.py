@@ -36,7 +36,7 @@ class FillRecord(Record):
     def written(self) -> Sequence[array]:
         return [self.dest]
 
-    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+    def reverse(self, restored: Sequence[Restoration] = ()) -> None:
         if self.dest.grad is not None:
             self.dest.grad.zero_()
 

@@ -127,7 +127,7 @@ class ForeignRecord(Record):
             raise self.unknown(index, hold)
         return was
 
-    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+    def reverse(self, restored: Sequence[Restoration] = ()) -> None:
         if all(a.existing_grad is None for a in self.outputs):
             return
         events.needs_host("a tape calls another library")

@@ -61,7 +61,7 @@ class FunctionRecord(Record):
     def reads(self) -> Collection[int]:
         return range(len(self._arrays))
 
-    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+    def reverse(self, restored: Sequence[Restoration] = ()) -> None:
         events.needs_host(f"{self.name} is a Python function")
         with ExitStack() as stack:
             for x in restored:

@@ -185,7 +185,7 @@ class LaunchRecord(LaunchArguments):
         selection.cleared.add(self.dim)
         selection.adjoint = plan.adjoint(wrt, selection.journaled)
 
-    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+    def reverse(self, restored: Sequence[Restoration] = ()) -> None:
         if not restored and self.is_ready():
             self.run_ready()
             return

@@ -75,7 +75,7 @@ class Record(ABC):
     names: what the user passed for each parameter, where that is known without the user's text.
     dim: the threads of a launch, by dimension. source: what that held which it made a copy of.
     stack_bytes: memory of the values that a thread of its last backward pass saved. repeatable:
-    whether `backward` can run once more and nobody sees it, as it calls no code of others. why: the
+    whether `reverse` can run once more and nobody sees it, as it calls no code of others. why: the
     reason why it can never run again.
     """
 
@@ -105,27 +105,27 @@ class Record(ABC):
         """Arrays whose old contents the operation replaced, or may have."""
 
     @abstractmethod
-    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+    def reverse(self, restored: Sequence[Restoration] = ()) -> None:
         """Adds to the inputs' gradients, and consumes those of overwritten elements.
 
         restored: what it reads of arrays that later records overwrote.
         """
 
     def watched(self) -> Iterable[tuple[int, array, Hold | None]]:
-        """What `backward` may read: a number for each array, and what it held at the record."""
+        """What `reverse` may read: a number for each array, and what it held at the record."""
         return ()
 
     def reads(self) -> Collection[int]:
-        """The numbers of those arrays that `backward` reads now."""
+        """The numbers of those arrays that `reverse` reads now."""
         return ()
 
     @property
     def journal_bytes(self) -> int:
-        """Memory of what the operation overwrote and saved for `backward`."""
+        """Memory of what the operation overwrote and saved for `reverse`."""
         return 0
 
     def reads_journal(self) -> bool:
-        """Whether `backward` reads values that the operation saved of what it overwrote."""
+        """Whether `reverse` reads values that the operation saved of what it overwrote."""
         return False
 
     @property
@@ -150,16 +150,16 @@ class Record(ABC):
     # ---- backward
 
     def requests(self) -> list[Request]:
-        """What must be compiled before `backward` can run."""
+        """What must be compiled before `reverse` can run."""
         return []
 
     def is_ready(self) -> bool:
-        """Whether `run_ready` does all of `backward`: nothing is to be compiled, or to be said."""
+        """Whether `run_ready` does all of `reverse`: nothing is to be compiled, or to be said."""
         return False
 
     def run_ready(self) -> None:
-        """What `backward` does where it `is_ready`."""
-        self.backward()
+        """What `reverse` does where it `is_ready`."""
+        self.reverse()
 
     @property
     def graded(self) -> Iterable[array | None]:
