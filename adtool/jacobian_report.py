@@ -104,7 +104,7 @@ def look(
         return failed
     chosen = (x for x in mine if options.launch in (None, x[:2]))
     number, index, record = next(chosen)
-    if not hasattr(record, "plan"):
+    if record.launch is None:
         return Outcome("target", f"kernel `{record.kernel.key}` cannot be run: {record.why}",
                        remedy(record.why))  # fmt: skip
     given = (record, options.inputs, options.outputs)
