@@ -241,8 +241,7 @@ class DeviceGraph:
                 # What its records of the last run have read, nobody will ask for.
                 begun.add(id(recorder))
                 for record in recorder.records:  # type: ignore[attr-defined]
-                    if hasattr(record, "held"):
-                        record.held = ()
+                    record.let_go()
         streams = self.device.backend.streams
         assert streams is not None
         capture = _Capture(self.device)

@@ -120,6 +120,9 @@ class LaunchArguments(Record):
                 held.append(Glance(a.storage, a.lo, a.hi))
         self.held = held
 
+    def let_go(self) -> None:
+        self.held = ()
+
     def hold_of(self, index: int) -> Hold | None:
         """The hold on an input; None where there is none."""
         if not self.held or index not in self.plan.held:

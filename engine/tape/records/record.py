@@ -133,6 +133,9 @@ class Record(ABC):
         """The holds on what it read; several records may share one."""
         return ()
 
+    def let_go(self) -> None:  # noqa: B027  # most have nothing to forget
+        """Forgets what the inputs of a launch held, of which nobody will ask."""
+
     def argument(self, index: int) -> str:
         """What to call one of them."""
         return f"array {index} of {self.name!r}"
