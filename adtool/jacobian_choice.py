@@ -105,7 +105,7 @@ def _listed(
 def _size(record: Any) -> str:
     """How many threads a launch had, and the shapes of its arrays."""
     threads = " x ".join(map(str, record.dim))
-    values = list(getattr(record, "values", ()))
+    values = [] if record.launch is None else list(record.launch.values)
     names = list(getattr(getattr(record.kernel, "signature", None), "types", ()))
     if len(names) != len(values):
         names = ["" for _ in values]

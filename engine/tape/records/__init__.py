@@ -1,12 +1,13 @@
 """What a tape records: a class for each kind of operation, which knows all that is done with it.
 
-record     what every operation can be asked
-launch     a kernel launch
-copy       a copy between arrays
-fill       a fill from the host
-function   a Python function of the user's, for the backward pass
-foreign    an operation of another framework
-captured   each of them without the memory of the program
+record            what every operation can be asked
+launch_arguments  what a launch got, and what that held
+launch            a kernel launch
+copy              a copy between arrays
+fill              a fill from the host
+function          a Python function of the user's, for the backward pass
+foreign           an operation of another framework
+captured          each of them without the memory of the program
 """
 
 from engine.tape.records.copy import CopyRecord
