@@ -8,21 +8,19 @@ from typing import Any
 import numpy as np
 
 from engine.classes import dataclass
-from engine.compile.pipeline import Request, prefetch
+from engine.compile.pipeline import prefetch
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import Site, call_span
 from engine.lang.numbers import number_kind
 from engine.lang.types import ScalarType
-from engine.runtime import events, quick
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.foreign import plain, shared
 from engine.runtime.guards import Guard
 from engine.runtime.leaves import without_integers
 from engine.runtime.transfer import VAST, check_writable
-from engine.tape.gradients import one_of
 from engine.tape.records import Record
 from engine.tape.restoration import Restoration
-from engine.tape.rows import run_ready
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +60,15 @@ def check_loss(loss: object) -> array:
     return loss
 
 
-def check_seeds(grads: Mapping[array, Any], seen: bool = True) -> list[tuple[array, Any]]:
-    """Arrays with their cotangents as NumPy copies. Raises TapeError (E402).
+def check_seeds(
+    loss: array | None, grads: Mapping[array, Any] | None, seen: bool = True
+) -> list[tuple[array, Any]]:
+    """Arrays with their cotangents as NumPy copies, last a loss with 1. Raises TapeError (E402).
 
     seen: whether anybody else looks at them; else those of a GPU, and many, may stay in arrays.
     """
+    if grads is None:
+        return [] if loss is None else [(loss, 1.0)]
     if grads.__class__ is not dict and not isinstance(grads, Mapping):
         raise seed_error("grads must be a dictionary of arrays and cotangents",
                          f"got {type(grads).__name__}")  # fmt: skip
@@ -99,21 +101,9 @@ def check_seeds(grads: Mapping[array, Any], seen: bool = True) -> list[tuple[arr
     for a, _ in out:
         if not a.requires_grad:
             a.requires_grad = True
-    return _lasting(out) if lying else out
-
-
-def seed_at_once(loss: array | None, grads: Any) -> array | None:
-    """Writes the one cotangent of most passes, without Python; None where nothing has happened."""
-    functions = quick.functions()
-    if functions is None or (grads is not None and grads.__class__ is not dict):
-        return None
-    if loss is not None and not grads:
-        return loss if functions.seeded(loss, one_of(loss)) else None
-    if loss is None and grads is not None and len(grads) == 1:
-        ((of, cotangent),) = grads.items()
-        if cotangent.__class__ is array and functions.seeded(of, cotangent):
-            return of  # type: ignore[no-any-return]
-    return None
+    if lying:
+        out = _lasting(out)
+    return out if loss is None else [*out, (loss, 1.0)]
 
 
 def _lasting(seeds: list[tuple[array, Any]]) -> list[tuple[array, Any]]:
@@ -204,35 +194,20 @@ def _check_gradients(records: Sequence[Record]) -> None:
             check_writable(grad)
 
 
-def run_backward(
-    records: Sequence[Record], restored: Mapping[int, Sequence[Restoration]],
-    tape: object = None, followers: Sequence[events.Observer] = (),
-) -> None:  # fmt: skip
-    """Runs every record backwards, on restored contents where its number has some.
+def reverse(run: Pass, tape: object = None, followers: Sequence[events.Observer] = ()) -> None:
+    """Runs every record of a pass backward, on restored contents where its number has some.
 
     followers: of the tape, are told of each record before it runs and after it.
 
     An array made with retain_grad keeps the gradient of its last value: it is set
     aside before the record that wrote that value consumes it, and put back at the end.
     """
+    records = [*run.records]  # other threads may forget them
     _check_gradients(records)
     waiting = _retained(records) if array.retains else []
-    alone = not (restored or waiting or followers)
-    if alone and isinstance(records, list) and run_ready(records, records.copy):
-        return
-    records = [*records]  # other threads may forget them
-    plain = True  # all are launches whose adjoints can run, and nothing else does meanwhile
-    requests: list[Request] = []
-    for record in records:
-        if not record.is_ready():
-            plain = False
-            requests += record.requests()
+    requests = [x for r in records if not r.is_ready() for x in r.requests()]
     if requests:
         prefetch(requests)
-    if plain and alone:
-        for record in reversed(records):
-            record.run_ready()
-        return
     kept: list[tuple[array, np.ndarray[Any, Any]]] = []
     try:
         for number in range(len(records) - 1, -1, -1):
@@ -241,7 +216,7 @@ def run_backward(
                 waiting = _set_aside(record, waiting, kept)
             for o in followers:
                 o.record_reversing(tape, number, record)
-            record.reverse(restored.get(number, ()))
+            record.reverse(run.restored.get(number, ()))
             for o in followers:
                 o.record_reversed(tape)
     finally:

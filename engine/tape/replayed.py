@@ -141,20 +141,6 @@ class ReplayedTape(Block, events.Recorder):
         """What its records are made of, where none of them was looked at; else nothing."""
         return () if self._unmade is None or self._unmade[0] else self._unmade[1]
 
-    def _replay_backward(self) -> bool:
-        """Runs all records backward where that takes few calls; False where nothing has run."""
-        replays = self._replays()
-        if not replays:
-            return False
-        from engine.tape.replay import may_go_back
-
-        backs = may_go_back(replays) if self.is_alone() else None
-        if backs is None:
-            return False
-        for replay, back in zip(reversed(replays), reversed(backs), strict=True):
-            replay.backward(back)
-        return True
-
     def _restored(self) -> Mapping[int, Sequence[Restoration]]:
         """What a backward pass would restore now, by position among the records."""
         found = self._overwrites

@@ -20,7 +20,6 @@ from engine.runtime.device import get_device, others
 from engine.runtime.device_graphs import bypassed, check_recorded
 from engine.runtime.events import Written
 from engine.runtime.execute import Done, Executable
-from engine.runtime.guards import Guard
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
 from engine.runtime.plan_parts import BoundLaunch
@@ -30,17 +29,15 @@ from engine.tape.backward import (
     check_loss,
     check_seeds,
     lying_seeds,
-    run_backward,
-    seed_at_once,
+    reverse,
 )
-from engine.tape.gradients import Gradients, clear, gradient_of
+from engine.tape.gradients import Gradients, clear, gradient_of, seed
+from engine.tape.native_pass import try_reverse
 from engine.tape.overwrites import Overwrites, mode
 from engine.tape.records import CopyRecord, FillRecord, FunctionRecord, LaunchRecord, Record
 from engine.tape.replayed import ReplayedTape, record_of
 from engine.tape.restoration import Change
-from engine.tape.rows import run_ready
 from engine.tape.scopes import Marker, ScopeStack
-from engine.tape.seeding import begin
 
 
 class Tape(ReplayedTape):
@@ -336,54 +333,34 @@ class Tape(ReplayedTape):
         """
         if loss is not None:
             loss = self.loss = check_loss(loss)
-        if events.graph() is not None:
-            events.deferred(partial(self.backward, loss, grads))
+        if events.deferred(partial(self.backward, loss, grads)):
             return
         if others:
             check_recorded(self)
         followers = self._followers()
-        seeded = None
-        if not followers and self._overwrites.are_none():
-            seeded = seed_at_once(loss, grads)
-        all_seeds: list[tuple[array, Any]] = []
-        if seeded is not None:
-            self._seeded[id(seeded)] = seeded
-            self._overwrites.mixed = None
-            if self._is_plain() and run_ready(self._listed(), self._made):
-                return
-        else:
-            all_seeds = [] if grads is None else check_seeds(grads, bool(followers))
-            for o in followers:  # now that what gets a cotangent requires a gradient
-                o.tape_seeded(self)
-            if loss is not None:
-                all_seeds.append((loss, 1.0))
-        known = self._unmade is None  # first, since most tapes are recorded where they run
-        restored = self._restored()
-        token = events.with_tape(None)
-        done = False
+        seeds = check_seeds(loss, grads, seen=bool(followers))
+        if not followers and try_reverse(self, seeds):
+            return
+        for o in followers:  # now that what gets a cotangent requires a gradient
+            o.tape_seeded(self)
+        records, restored = self._made(), self._restored()
+        begins = (seeds or lying_seeds(records)) if followers else seeds
+        run = Pass(records, begins, restored, self._overwrites.mixed, call_site())
+        token, done = events.with_tape(None), False
         try:
-            if followers:
-                begins = all_seeds or lying_seeds(self._made())
-                run = Pass(self._made(), begins, restored, self._overwrites.mixed, call_site())
-                for o in followers:
-                    o.tape_reversing(self, run)
-            self._seeded.update((id(a), a) for a, _ in all_seeds)
-            left = begin(None if followers or restored or not known else self._made, all_seeds)
-            if known or restored or followers or not self._replay_backward():
-                run_backward(self._made() if left is None else left, restored, self, followers)
+            for o in followers:
+                o.tape_reversing(self, run)
+            for a, cotangent in seeds:
+                self._seeded[id(a)] = a
+                seed(a, cotangent)
+            reverse(run, self, followers)
             done = True
             if self._verifies():
-                access.forget(self._made())
+                access.forget(records)
         finally:
             for o in followers:
                 o.tape_reversed(self, done)
             events.restore(token)
-
-    def _is_plain(self) -> bool:
-        """Whether a pass is no more than the adjoints of records, one after another."""
-        if self._unmade is not None or events.tape() is not None:
-            return False
-        return not (config.verify_autograd_array_access or array.retains or Guard.made)
 
     def visualize(
         self,

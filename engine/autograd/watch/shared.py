@@ -18,7 +18,7 @@ from engine.diagnostics import EngineError
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.storage import Storage
-from engine.tape.backward import Pass, run_backward
+from engine.tape.backward import Pass, reverse
 from engine.tape.outline import root_array
 from engine.tape.records import launches
 from engine.tape.restoration import NumpyArray
@@ -88,7 +88,7 @@ class SharedGradients:
                 if a.grad is not None:
                     a.grad._put(cotangent)
             try:
-                run_backward(self._run.records, self._run.restored)
+                reverse(self._run)
             except EngineError:
                 return {}
             for a in inputs:

@@ -35,7 +35,7 @@ class Python:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
         for cls, name in (
-            (launch, "run"), (LaunchRecord, "backward"),
+            (launch, "run"), (LaunchRecord, "reverse"),
             (LaunchRecord, "run_ready"),
         ):  # fmt: skip
             monkeypatch.setattr(cls, name, self._counted(getattr(cls, name)))
