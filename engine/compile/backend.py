@@ -87,20 +87,6 @@ class _InOrder(Journal):
 IN_ORDER = _InOrder()
 
 
-class Seed(NamedTuple):
-    """What an adjoint is to find in the gradient of an array, and where it is instead.
-
-    array: a parameter of the kernel. source: an address, in contiguous memory that no array of the
-    launch shares. blank: whether the gradient is known to be zero, in all bits. begin: to be called
-    before it runs.
-    """
-
-    array: str
-    source: int
-    blank: bool
-    begin: Callable[[], None]
-
-
 @dataclass(frozen=True)
 class Restless:
     """Why the order of a launch's threads may matter to its bits. span: of an access."""
@@ -384,18 +370,6 @@ class Backend(ABC):
         linear indices to run, begin and end. journal: what a run of the same threads wrote.
         spare: gives the form of an adjoint that saves less, for threads that exceed the limit.
         """
-
-    def run_seeded(
-        self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
-        spare: Callable[[], Entry] | None, seed: Seed,
-    ) -> tuple[Outcome, bool] | None:  # fmt: skip
-        """Runs an adjoint as if the gradient of an array of the kernel held what is elsewhere.
-
-        Gives what came of it, and whether the gradient is zero now. None where it cannot be run
-        so; nothing has happened then.
-        """
-        del entry, dim, args, limits, spare, seed
-        return None
 
     def restless(
         self, entry: Entry, dim: tuple[int, ...], args: bytes, journal: Journal | None = None

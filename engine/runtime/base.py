@@ -18,7 +18,6 @@ from engine.logger import log_warning
 from engine.runtime import data as d
 from engine.runtime import events, views
 from engine.runtime.annotation import ElementInfo, element_info
-from engine.runtime.blank import note_address
 from engine.runtime.device import HOST, Device
 from engine.runtime.guards import in_one_place
 from engine.runtime.launch_errors import fail
@@ -131,7 +130,6 @@ class ArrayBase:
     @property
     def ptr(self) -> int:
         """The address of the first element. Whoever asks may write there, and nobody would know."""
-        note_address(self.storage)
         self.storage.tell_address()
         return self._ptr
 

@@ -27,7 +27,6 @@ from engine.compile.backend import (
     Limits,
     Marks,
     Outcome,
-    Seed,
     Step,
 )
 from engine.compile.pipeline import NONE, Names, Request, Variants
@@ -216,17 +215,6 @@ class Executable:
         ):  # fmt: skip
             return brief.run(args, self._spare)
         return None
-
-    def run_seeded(
-        self, dim: tuple[int, ...], args: bytes, seed: Seed
-    ) -> tuple[Execution, bool] | None:
-        """Runs an adjoint with a cotangent that lies elsewhere: see `Backend.run_seeded`."""
-        entry = self._entry
-        if events.sanitizers() or entry is None or self._what[0].debug:
-            return None
-        limits = _limits(config.stack_limit_bytes, config.journal_limit_bytes)
-        came = self._backend.run_seeded(entry, dim, args, limits, self._spare, seed)
-        return None if came is None else (_ended(entry, came[0], dim, None, False), came[1])
 
     @property
     def is_compiled(self) -> bool:

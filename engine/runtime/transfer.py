@@ -17,7 +17,6 @@ from engine.runtime import events, views
 from engine.runtime.annotation import describe
 from engine.runtime.bare_copies import copied, take, take_list
 from engine.runtime.base import ArrayBase
-from engine.runtime.blank import note_blank
 from engine.runtime.deferred import DeferredWrite
 from engine.runtime.device import HOST, DeviceLike, get_device
 from engine.runtime.foreign import follows, plain, shared
@@ -95,7 +94,6 @@ def zero(dest: array) -> None:
             CPU.clear(dest.lo, nbytes)
             return
         (dest._parts if view is None else view)[...] = _zero(dest)
-        note_blank(dest)
         return
     fill(dest, 0, "zero_")
 

@@ -17,21 +17,24 @@ if TYPE_CHECKING:
 
 
 def try_reverse(tape: Tape, seeds: Sequence[tuple[array, Any]]) -> bool:
-    """Runs a pass that nobody observes; False where the plain way has to run it.
+    """Runs a pass that nobody observes; False where nothing has happened.
 
-    seeds: arrays with their cotangents. These may have been written then, and nothing else.
+    seeds: arrays with their cotangents.
     """
     if (
         quick.functions() is None or not tape._overwrites.are_none()
         or events.tape() is not None or config.verify_autograd_array_access
     ):  # fmt: skip
         return False
-    if (array.retains or Guard.made) and any(map(_is_special, tape._arrays())):
-        return False
     if tape._unmade is not None:
         return _try_replays(tape, seeds)
+    if (array.retains or Guard.made) and any(map(_is_special, tape._arrays())):
+        return False
+    listed = tape._listed()
+    if not rows.are_ready(listed):
+        return False
     _begin(tape, seeds)
-    return rows.run_ready(tape._listed(), tape._made)
+    return rows.run_ready(listed, tape._made)
 
 
 def _try_replays(tape: Tape, seeds: Sequence[tuple[array, Any]]) -> bool:

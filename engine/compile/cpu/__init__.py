@@ -19,7 +19,6 @@ from engine.compile.backend import (
     Limits,
     Marks,
     Outcome,
-    Seed,
     Step,
 )
 
@@ -197,14 +196,6 @@ class Cpu(Backend):
 
             self._runner = runner.run
         return self._runner(entry, dim, args, limits, threads, journal, spare)
-
-    def run_seeded(
-        self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
-        spare: Callable[[], Entry] | None, seed: Seed,
-    ) -> tuple[Outcome, bool] | None:  # fmt: skip
-        from engine.compile.cpu import seeded
-
-        return seeded.run(entry, dim, args, limits, spare, seed)
 
     def brief(
         self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,

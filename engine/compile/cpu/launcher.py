@@ -49,7 +49,8 @@ class Functions(NamedTuple):
 
     Those of whole launches and passes: whole(recipe, dim, inputs, outputs, record, site): a launch,
     whose site is looked for where it is left out; True, or where it left something a list of its
-    launch structure and its record (which is not on the tape then) or values. back_all(listed,
+    launch structure and its record (which is not on the tape then) or values. ready(listed):
+    whether `back_all` runs all of it. back_all(listed,
     from): adjoints of records, or of rows (see `engine.tape.rows`), down to the first; True, the
     number of one that Python has to run, or that of one that left something, with its launch
     structure. cleared(listed, arrays): sets gradients of records or rows to zero; those of the
@@ -74,6 +75,7 @@ class Functions(NamedTuple):
     clear: Callable[[Any], bool | None]
     many: Callable[[int, int, int, int], bytes | bool]
     whole: Callable[..., list[Any] | Literal[True] | None]
+    ready: Callable[[list[Any]], bool | None]
     back_all: Callable[..., bytes | bool | int | None]
     cleared: Callable[[Any, Sequence[Any]], list[Any] | None]
     seeded: Callable[[Any, Any], bool | None]

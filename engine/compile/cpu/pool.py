@@ -46,8 +46,6 @@ class Pool:
         self._copy.argtypes = (
             ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
         )  # fmt: skip
-        # Runs an adjoint whose cotangents lie elsewhere: see `engine.compile.cpu.seeded`.
-        self.seeded = library.eng_pool_seeded
         self._memory: list[bytearray] = []  # of parts, at most one
         new = library.eng_pool_new
         new.restype = ctypes.c_void_p

@@ -258,14 +258,6 @@ def _made(state: Launch) -> Callable[[bytes, Any], None]:
     return code
 
 
-def run_seeded(
-    how: Schedule, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
-    spare: Callable[[], Entry] | None, first: tuple[Any, bytes],
-) -> Outcome:  # fmt: skip
-    """Runs a launch in parts by other code. See `engine.compile.cpu.seeded`."""
-    return _uninterrupted(_in_parts, how, entry, dim, args, limits, None, spare, first)
-
-
 def _uninterrupted(run: Callable[..., Outcome], *args: Any) -> Outcome:
     from engine.compile.cpu.interrupts import uninterrupted  # late: small launches need none
 
@@ -317,9 +309,7 @@ def _in_parts(
     limits: Limits,
     journal: Journal | None,
     spare: Callable[[], Entry] | None,
-    first: tuple[Any, bytes] | None = None,
 ) -> Outcome:
-    """first: what runs in place of the entry, and its arguments, if all parts run in one call."""
     count = len(how.bounds) - 1
     structures = bytearray(_templates(dim, limits, how.bounds, int(how.free) if BLOCKS else -1))
     n = thread_count()
@@ -329,8 +319,7 @@ def _in_parts(
         journal.lend(list((Launch * count).from_buffer(structures)))
         taken = journal.taken(entry)
     if not taken and workers is not None and how.told is not None:
-        what = (entry.code, args) if first is None else first
-        done, memory = _at_once(workers, how.told, *what, structures, count, n)
+        done, memory = _at_once(workers, how.told, entry.code, args, structures, count, n)
         if done == DONE:
             return NOTHING
     states = (Launch * count).from_buffer(structures)

@@ -107,6 +107,16 @@ int take(
     return took;
 }
 
+// ready(launches): True where `back_all` can run the adjoints of all of them.
+object* ready(object*, object* const* given, int64_t n) {
+    if (n != 1 || type_of(given[0]) != py.list_type) return nothing();
+    world_t w;
+    if (!py.record_type || !w.look()) return nothing();
+    if (py.dict_get(py.settings, py.kept) != py.restores) return nothing();
+    launches_t launches(true);
+    return launches.take(given[0], py.list_size(given[0]), is_ready) ? yes() : nothing();
+}
+
 // back_all(launches[, from]): runs the adjoints of records or rows, from that number, or the last,
 // down to the first. None where nothing has happened; True where all have run and left nothing; the
 // number of one that Python has to run; or that of one that left something, and what its launch

@@ -88,7 +88,8 @@ int eng_launcher(const void* table, int64_t size, void** functions) {
     void* const all[] = {
         reinterpret_cast<void*>(&pack), reinterpret_cast<void*>(&clear),
         reinterpret_cast<void*>(&many), reinterpret_cast<void*>(&whole),
-        reinterpret_cast<void*>(&back_all), reinterpret_cast<void*>(&cleared),
+        reinterpret_cast<void*>(&ready), reinterpret_cast<void*>(&back_all),
+        reinterpret_cast<void*>(&cleared),
         reinterpret_cast<void*>(&seeded), reinterpret_cast<void*>(&zeros),
         reinterpret_cast<void*>(&quiet), reinterpret_cast<void*>(&announced),
         reinterpret_cast<void*>(&hold_all), reinterpret_cast<void*>(&announce_all),

@@ -354,5 +354,3 @@ ENG_EXPORT int64_t eng_pool_launch(void* pool, void* entry, const unsigned char*
     }
     return -1;
 }
-
-#include "seeded.h"
