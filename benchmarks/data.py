@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ints = np.ndarray[Any, np.dtype[np.int32]]
+Springs = Callable[[int], tuple[int, Ints, Ints]]  # see `springs`
 DRAWN = 1 << 22  # random numbers; what is longer repeats them
 
 # Of the small iteration and of the roll-out: elements, and launches of the latter.
@@ -30,6 +32,14 @@ def springs(size: int) -> tuple[int, Ints, Ints]:
     first = rng.integers(0, particles, size=size).astype(np.int32)
     second = ((first + rng.integers(1, 1000, size=size)) % particles).astype(np.int32)
     return particles, first, second
+
+
+def random_springs(size: int) -> tuple[int, Ints, Ints]:
+    """As many particles as springs, and both ends of each, which are anywhere."""
+    rng = np.random.default_rng(3)
+    first = rng.integers(0, size, size=size).astype(np.int32)
+    second = ((first + rng.integers(1, size, size=size)) % size).astype(np.int32)
+    return size, first, second
 
 
 def edges(size: int) -> tuple[Floats, Floats]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from benchmarks.case import Array, Case, Ready
-from benchmarks.data import edges, springs, systems, values
+from benchmarks.data import Springs, edges, random_springs, springs, systems, values
 from benchmarks.targets import Target, faster, times
 
 
@@ -65,9 +66,12 @@ def make_stencil(wp: Any, kernels: Any, size: int) -> Ready:
     return taped(wp, kernels.stencil, (side, side), [u], out, [u])
 
 
-def make_springs(wp: Any, kernels: Any, size: int) -> Ready:
-    """Scatter: every spring adds its force to both of its ends, which lie close by in memory."""
-    particles, first, second = springs(size)
+def make_springs(wp: Any, kernels: Any, size: int, drawn: Springs = springs) -> Ready:
+    """Scatter: every spring adds its force to both of its ends.
+
+    drawn: gives these, which lie close by in memory, or anywhere.
+    """
+    particles, first, second = drawn(size)
     x = wp.array(values(3 * particles).reshape(-1, 3), dtype=wp.vec3, requires_grad=True)
     force = wp.zeros(particles, dtype=wp.vec3, requires_grad=True)
     ends = [wp.array(first, dtype=int), wp.array(second, dtype=int)]
@@ -152,6 +156,10 @@ KERNELS = [
     Case(
         "springs", "springs, scatter by atomics", 1_000_000, 10_000, make_springs,
         targets=_both(2, 3),
+    ),
+    Case(
+        "random_springs", "springs between any two points, scatter by atomics", 1_000_000, 10_000,
+        partial(make_springs, drawn=random_springs), targets=_both(2, 3),
     ),
     Case(
         "loop", "16-step dynamic loop of `sin`", 1_000_000, 10_000, make_looped_sine,

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.codegen import beforehand
 from engine.compile.backend import Outcome
@@ -36,9 +37,9 @@ def install() -> None:
     Pool.memory = anything  # type: ignore[method-assign]
 
 
-def anything(pool: Pool, size: int) -> bytearray:
+def anything(pool: Pool, size: int) -> NDArray[np.uint8]:
     """Memory in which no number is as a part wants it."""
-    return bytearray(b"\xff" * size)
+    return np.full(size, 255, np.uint8)
 
 
 def divide(thresholds: dict[str, int]) -> None:

@@ -7,13 +7,14 @@ import os
 import shlex
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.case import Ready
-from benchmarks.data import edges, springs, values
+from benchmarks.data import Springs, edges, random_springs, springs, values
 from benchmarks.frameworks import Rows
 from engine.compile.cpu.toolchain import find_toolchain
 
@@ -104,8 +105,8 @@ def rows() -> Rows:
         out, gu = _zeros(u, u)
         return loops.ready("stencil", [side, side, u], out, [side, side, ones, gu], [gu])
 
-    def scatter(n: int) -> Ready:
-        particles, first, second = springs(n)
+    def scatter(n: int, drawn: Springs = springs) -> Ready:
+        particles, first, second = drawn(n)
         x, seed = values(3 * particles), values(3 * particles, 4)
         force, gx = _zeros(x, x)
         back = [n, x, first, second, seed, gx]
@@ -128,5 +129,6 @@ def rows() -> Rows:
 
     return {
         "saxpy": saxpy, "elementwise": elementwise, "nbody": nbody, "stencil": stencil,
-        "springs": scatter, "loop": loop, "cross": cross, "sum": total,
+        "springs": scatter, "random_springs": partial(scatter, drawn=random_springs),
+        "loop": loop, "cross": cross, "sum": total,
     }  # fmt: skip

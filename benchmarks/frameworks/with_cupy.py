@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import cupy
 import numpy as np
 
 from benchmarks.case import Ready
-from benchmarks.data import CAPTURED, edges, springs, values
+from benchmarks.data import CAPTURED, Springs, edges, random_springs, springs, values
 from benchmarks.frameworks import Rows
 
 LONG = 5e-3  # seconds that a sample of copies takes at least
@@ -149,8 +150,8 @@ def _stencil(size: int) -> Ready:
     return _ready(lambda: f(u, row, out, size=side * side), out)
 
 
-def _springs(size: int) -> Ready:
-    particles, first, second = springs(size)
+def _springs(size: int, drawn: Springs = springs) -> Ready:
+    particles, first, second = drawn(size)
     f = _elementwise(
         "raw float32 x, int32 p, int32 q", "raw float32 force",
         """
@@ -214,6 +215,7 @@ def rows() -> Rows:
     """What CuPy can do."""
     return {
         "launch": _tiny, "captured": _captured, "saxpy": _saxpy, "elementwise": _wave,
-        "nbody": _nbody, "stencil": _stencil, "springs": _springs, "loop": _loop,
+        "nbody": _nbody, "stencil": _stencil, "springs": _springs,
+        "random_springs": partial(_springs, drawn=random_springs), "loop": _loop,
         "cross": _cross, "sum": _sum, "maximum": _maximum,
     }  # fmt: skip

@@ -7,6 +7,7 @@ arguments, as an adjoint is: nothing was kept by a forward pass that would have 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -15,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from benchmarks.case import Ready
-from benchmarks.data import PARTICLES, SMALL, edges, springs, values
+from benchmarks.data import PARTICLES, SMALL, Springs, edges, random_springs, springs, values
 from benchmarks.frameworks import Rows
 from benchmarks.place import ON_GPU
 
@@ -87,8 +88,8 @@ def _stencil(size: int) -> Ready:
     return _ready(step, [values(side * side).reshape(side, side)])
 
 
-def _springs(size: int) -> Ready:
-    particles, first, second = springs(size)
+def _springs(size: int, drawn: Springs = springs) -> Ready:
+    particles, first, second = drawn(size)
     i, j = jnp.asarray(first), jnp.asarray(second)
 
     def forces(x: Any) -> Any:
@@ -179,7 +180,9 @@ def rows() -> Rows:
     """What JAX can do."""
     return {
         "launch": _tiny, "saxpy": _saxpy, "elementwise": _elementwise, "nbody": _nbody,
-        "stencil": _stencil, "springs": _springs, "loop": _loop, "cross": _cross, "sum": _sum,
+        "stencil": _stencil, "springs": _springs,
+        "random_springs": partial(_springs, drawn=random_springs),
+        "loop": _loop, "cross": _cross, "sum": _sum,
         "maximum": _maximum, "iteration_captured": _iteration,
         "trajectory_captured": _trajectory,
         "gradcheck": _gradcheck,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numba
@@ -10,7 +11,7 @@ import numpy as np
 from numba import prange
 
 from benchmarks.case import Ready
-from benchmarks.data import edges, springs, values
+from benchmarks.data import Springs, edges, random_springs, springs, values
 from benchmarks.frameworks import Rows
 
 
@@ -130,8 +131,8 @@ def _stencil(size: int) -> Ready:
     return _ready(stencil, [values(side * side).reshape(side, side)], _zeros(side, side))
 
 
-def _springs(size: int) -> Ready:
-    particles, first, second = springs(size)
+def _springs(size: int, drawn: Springs = springs) -> Ready:
+    particles, first, second = drawn(size)
     x = values(3 * particles).reshape(-1, 3)
     return _ready(pull, [x, first, second], _zeros(particles, 3), parallel=False)
 
@@ -148,7 +149,8 @@ def rows() -> Rows:
     """What Numba can do."""
     return {
         "launch": _tiny, "saxpy": _saxpy, "elementwise": _elementwise, "nbody": _nbody,
-        "stencil": _stencil, "springs": _springs, "loop": _loop, "cross": _cross,
+        "stencil": _stencil, "springs": _springs,
+        "random_springs": partial(_springs, drawn=random_springs), "loop": _loop, "cross": _cross,
         "sum": lambda size: _ready(total, [values(size)]),
         "maximum": lambda size: _ready(highest, [values(size)]),
     }  # fmt: skip

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import taichi as ti
 
 from benchmarks.case import Ready
-from benchmarks.data import edges, springs, values
+from benchmarks.data import Springs, edges, random_springs, springs, values
 from benchmarks.frameworks import Rows
 from benchmarks.frameworks import taichi_kernels as kernels
 
@@ -72,8 +73,8 @@ def _stencil(size: int) -> Ready:
     return _ready(kernels.stencil, [u], _array(np.zeros((side, side), np.float32)), [u])
 
 
-def _springs(size: int) -> Ready:
-    particles, first, second = springs(size)
+def _springs(size: int, drawn: Springs = springs) -> Ready:
+    particles, first, second = drawn(size)
     x = _array(values(3 * particles).reshape(-1, 3))
     ends = [_array(a, ti.i32, False) for a in (first, second)]
     out = _array(np.zeros((particles, 3), np.float32))
@@ -101,5 +102,7 @@ def rows() -> Rows:
     """What Taichi can do."""
     return {
         "launch": _tiny, "saxpy": _saxpy, "elementwise": _elementwise, "nbody": _nbody,
-        "stencil": _stencil, "springs": _springs, "loop": _loop, "cross": _cross, "sum": _sum,
+        "stencil": _stencil, "springs": _springs,
+        "random_springs": partial(_springs, drawn=random_springs),
+        "loop": _loop, "cross": _cross, "sum": _sum,
     }  # fmt: skip

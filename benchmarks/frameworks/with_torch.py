@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
 from benchmarks.case import Ready
-from benchmarks.data import CAPTURED, PARTICLES, edges, springs, systems, values
+from benchmarks.data import (
+    CAPTURED,
+    PARTICLES,
+    Springs,
+    edges,
+    random_springs,
+    springs,
+    systems,
+    values,
+)
 from benchmarks.frameworks import Rows
 from benchmarks.place import ON_GPU
 
@@ -85,8 +95,8 @@ def _stencil(size: int) -> Ready:
     return _ready(step, [values(side * side).reshape(side, side)])
 
 
-def _springs(size: int) -> Ready:
-    particles, first, second = springs(size)
+def _springs(size: int, drawn: Springs = springs) -> Ready:
+    particles, first, second = drawn(size)
     i, j = (torch.from_numpy(a).long().to(DEVICE) for a in (first, second))
 
     def forces(x: Any) -> Any:
@@ -194,7 +204,9 @@ def rows() -> Rows:
     captured: Rows = {"captured": _captured} if ON_GPU else {}
     return captured | {
         "launch": _tiny, "saxpy": _saxpy, "elementwise": _elementwise, "nbody": _nbody,
-        "stencil": _stencil, "springs": _springs, "loop": _loop, "cross": _cross, "sum": _sum,
+        "stencil": _stencil, "springs": _springs,
+        "random_springs": partial(_springs, drawn=random_springs),
+        "loop": _loop, "cross": _cross, "sum": _sum,
         "solve": _solve,
         "maximum": _maximum, "iteration": _iteration, "trajectory": _trajectory,
         "gradcheck": _gradcheck,

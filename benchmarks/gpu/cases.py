@@ -24,6 +24,7 @@ SIZES: dict[str, tuple[int, tuple[float, float] | None]] = {
     "nbody": (1 << 13, None),
     "stencil": (1 << 26, (2, 6)),
     "springs": (1 << 23, None),
+    "random_springs": (1 << 23, None),
     "loop": (1 << 24, None),
     "cross": (1 << 24, (9, 30)),
     "sum": (1 << 26, (1, 3)),

@@ -21,6 +21,7 @@ from engine.classes import dataclass
 from engine.codegen.cstyle import Emitter
 from engine.codegen.facts import Facts
 from engine.codegen.outline import weight_of
+from engine.codegen.prefetches import prefetches
 from engine.codegen.spelling import array_type, index_name, local, template
 from engine.codegen.statements import Body
 from engine.ir import nodes as n
@@ -202,7 +203,7 @@ def functions(e: Emitter, what: Beforehand, within: Sequence[str]) -> list[str]:
     head = f"ENG_INLINE void before({', '.join([*params, *tids, *made, 'int32_t& far'])}) {{"
     context = [f"{e.dialect.context} ctx"] if facts.context else []
     rest = _Rest(e, fn, what)
-    lines = rest.write()
+    lines = prefetches(e) + rest.write()
     return [
         f"template <{', '.join(['bool near', *arrays])}>", head, *_Begin(e, first, what).write(),
         "}",

@@ -55,7 +55,7 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     if not facts.axes and (known.any_order or known.sums):
         apart = False  # its launches would need as many axes as the kernel has: every one has some
     e.guards = guards_of(fn, e.facts) if apart else None
-    e.room = room_of(e, known)
+    e.room, e.down = room_of(e, known), runs_down(e, known)
     functions = e.functions()
     head = f"ENG_EXPORT void {symbol}(const unsigned char* args, eng_launch* L)"
     out = [f"{head};"] if apart else []

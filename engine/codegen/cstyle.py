@@ -14,6 +14,7 @@ from engine import builtins  # noqa: F401  (fills the operation table)
 from engine.classes import dataclass
 from engine.codegen.facts import facts_of
 from engine.codegen.guards import Guards
+from engine.codegen.prefetches import prefetches
 from engine.codegen.snippets import snippet_body
 from engine.codegen.spelling import array_type, identifier, index_name, local, template
 from engine.codegen.statements import WITHIN, Body
@@ -60,6 +61,7 @@ class Emitter:
         self.guards: Guards | None = None
         # Bytes of the journal that loops see to before a thread writes them; 0: threads do.
         self.room = 0
+        self.down = False  # whether its threads run from the last to the first
         # Numbers of the places that are watched, by the identity of statements.
         self.places = places(fn)[0] if fn.watch else {}
         if fn.watch == "silent":
@@ -122,6 +124,8 @@ class Emitter:
         if f.native is None:
             body = (WatchedBody if self.fn.watch else Body)(self, f)
             lines, before = body.write(), body.before
+            if f is self.fn and not (self.dialect.cuda or f.watch):
+                lines = prefetches(self) + lines
         else:
             lines = snippet_body(f, self.result(f))
         self.out += [*before, *template(f.params), head, *lines, "}"]

@@ -27,7 +27,6 @@ class LanesBody(Body):
     def __init__(self, emitter: Emitter, fn: n.Function, how: Together, last: int) -> None:
         super().__init__(emitter, fn)
         self.how = how
-        self.ahead = {}
         self.holds = {}  # blocks have all threads
         self.last = last
         self.alone = False  # inside of a segment

@@ -77,8 +77,7 @@ def _touches(s: n.Stmt) -> bool:
 
 def _looked_at_ahead(fn: n.Function) -> set[str]:
     """Arrays of which a thread looks at elements of others, to ask for what they need."""
-    found = ahead(fn)
-    return {s.array.name for s in n.walk(fn.body) if isinstance(s, n.Load) and id(s) in found}
+    return {s.array.name for a in ahead(fn) for s in (*a.first, *a.then) if isinstance(s, n.Load)}
 
 
 def sums(e: Emitter, known: Loops) -> str:

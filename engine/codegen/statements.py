@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from engine.codegen.ahead import AHEAD, Ahead, ahead
 from engine.codegen.facts import Facts, sure_pushes, tid_part
 from engine.codegen.guards import Guards
 from engine.codegen.hints import cleared, even_sums
@@ -57,6 +56,8 @@ class Context(Protocol):
     def guards(self) -> Guards | None: ...
     @property
     def room(self) -> int: ...
+    @property
+    def down(self) -> bool: ...
     def type(self, t: Type) -> str: ...
     def declared(self, v: n.Var) -> str: ...
     def result(self, f: n.Function) -> str: ...
@@ -89,7 +90,6 @@ class Body:
         self.inserted = uses(fn)
         guards = emitter.guards if fn is emitter.fn else None
         self.holds = {} if guards is None else guards.holds
-        self.ahead = {} if emitter.dialect.cuda or emitter.fn.watch else ahead(fn)
         even = self.clears = emitter.dialect.cuda and not emitter.fn.watch
         self.even = even_sums(fn) if even else frozenset()
         self.fights = fights_of(fn) if emitter.dialect.cuda else NONE
@@ -311,22 +311,6 @@ class Body:
 
     def load(self, s: n.Load) -> None:
         self.assign(s.dst, self.element(s))
-        if id(s) in self.ahead:
-            self.ask(s, self.ahead[id(s)])
-
-    def ask(self, s: n.Load, what: Ahead) -> None:
-        """Asks for what a thread to come will need: of adjoints with memory of their own (see
-        `loops.runs_down`) that is one before it.
-        """
-        down = self.fn.adjoints and self.e.facts[id(self.fn)].context
-        later = f"{index_name(0)} {'-' if down else '+'} {AHEAD}"
-        index = [later if k == what.axis else self.index(a) for k, a in enumerate(s.index)]
-        array = self.name(s.array)
-        self.line(f"if (eng::inside({later}, {array}.shape[{what.axis}])) {{")
-        self.line(f"    const int64_t later = {array}.at({', '.join(index)});")
-        for a in what.arrays:
-            self.line(f"    eng::ask({self.name(a)}, later);")
-        self.line("}")
 
     def store(self, s: n.Store) -> None:
         self.line(f"{self.element(s)} = {self.atom(s.value)};")

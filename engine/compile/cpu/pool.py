@@ -5,12 +5,17 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from engine import config
 from engine.diagnostics import CompilerError, Diagnostic, LaunchError
 from engine.locks import Lock
 from engine.logger import log_warning
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _RUN = "eng_pool_run"
 _MOST = 4096  # threads
@@ -46,7 +51,7 @@ class Pool:
         self._copy.argtypes = (
             ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
         )  # fmt: skip
-        self._memory: list[bytearray] = []  # of parts, at most one
+        self._memory: list[NDArray[np.uint8]] = []  # of parts, at most one
         new = library.eng_pool_new
         new.restype = ctypes.c_void_p
         self._handle = new()
@@ -79,15 +84,19 @@ class Pool:
         )
         return came
 
-    def memory(self, size: int) -> bytearray:
-        """So many bytes or more, with anything in them: new memory is given page by page."""
+    def memory(self, size: int) -> NDArray[np.uint8]:
+        """So many bytes or more, with anything in them.
+
+        New memory is given page by page, which takes longer than its use: NumPy asks for large
+        pages, which also makes additions at random places quicker.
+        """
         try:
             found = self._memory.pop()
         except IndexError:
-            return bytearray(size)
-        return found if len(found) >= size else bytearray(size)
+            return np.empty(size, np.uint8)
+        return found if len(found) >= size else np.empty(size, np.uint8)
 
-    def keep(self, memory: bytearray) -> None:
+    def keep(self, memory: NDArray[np.uint8]) -> None:
         """Takes memory back that nobody needs any more, to be given again."""
         if not self._memory and len(memory) <= _KEPT:
             self._memory.append(memory)

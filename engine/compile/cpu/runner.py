@@ -92,6 +92,7 @@ _ERROR, _LEFT = 7, [7, 8, 10, 12, 16]  # words: the error; what a run leaves, in
 _LIMITED = struct.Struct("<24xq")
 _END = struct.Struct("<qQQ")  # free, lend and form
 _FREE, _FREE_AT = struct.Struct("<q"), _HEAD.size + 3 * _LIMITED.size
+_NONE = np.empty(0, np.uint8)
 _BUFFER, _BYTE = ctypes.sizeof(Buffer), ctypes.c_char
 LARGE = 300_000  # threads
 # Whether threads run in blocks, where they may. Tests compare both ways.
@@ -386,16 +387,16 @@ def _at_once(
 ) -> tuple[int, NDArray[np.uint8] | None]:  # fmt: skip
     """Has compiled code run a launch: what it gives, and the parts' own memory, if any has run."""
     launches = ctypes.byref(_BYTE.from_buffer(structures))
-    memory = workers.memory(told.total) if told.total else bytearray()
-    at = ctypes.byref(_BYTE.from_buffer(memory)) if memory else None
+    memory = workers.memory(told.total) if told.total else None
+    at = None if memory is None else memory.ctypes.data
     came = workers.launch(code, args, launches, count, told.words, at, threads)
     if came == DONE:
-        if memory:
+        if memory is not None:
             workers.keep(memory)
         return came, None
     if came == NO_MEMORY:
         return 0, None
-    return came, np.frombuffer(memory, np.uint8)
+    return came, _NONE if memory is None else memory
 
 
 def _run_parts(

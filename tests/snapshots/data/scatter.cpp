@@ -4,12 +4,18 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L);
 namespace ns_primal {
 template <class A_x, class A_bin, class A_out>
 ENG_INLINE void thread(A_x v_x, A_bin v_bin, A_out v_out, int64_t k0) {
+    do {
+        const int64_t later = k0 + 32;
+        {
+            const int64_t k0 = later;
+            const int32_t v_i = int32_t(k0);
+            if (!(eng::inside(k0, v_bin.shape[0]))) break;
+            const int32_t v_t_1 = v_bin.at(k0);
+            eng::ask(v_out, v_t_1);
+        }
+    } while (false);
     const int32_t v_i = int32_t(k0);
     const int32_t v_t_1 = v_bin.at(k0);
-    if (eng::inside(k0 + 32, v_bin.shape[0])) {
-        const int64_t later = v_bin.at(k0 + 32);
-        eng::ask(v_out, later);
-    }
     const float v_t_2 = v_x.at(k0);
     const float v_t_3 = v_x.at(k0);
     const float v_t_4 = (v_t_2 * v_t_3);
@@ -38,12 +44,18 @@ static eng::form_t other{nullptr, primal, "primal", R"engine(#include "common.h"
 namespace ns_ENGINE_OTHER {
 template <class A_x, class A_bin, class A_out>
 ENG_INLINE void thread(A_x v_x, A_bin v_bin, A_out v_out, int64_t k0) {
+    do {
+        const int64_t later = k0 + 32;
+        {
+            const int64_t k0 = later;
+            const int32_t v_i = int32_t(k0);
+            if (!(eng::inside(k0, v_bin.shape[0]))) break;
+            const int32_t v_t_1 = v_bin.at(k0);
+            eng::ask(v_out, v_t_1);
+        }
+    } while (false);
     const int32_t v_i = int32_t(k0);
     const int32_t v_t_1 = v_bin.at(k0);
-    if (eng::inside(k0 + 32, v_bin.shape[0])) {
-        const int64_t later = v_bin.at(k0 + 32);
-        eng::ask(v_out, later);
-    }
     const float v_t_2 = v_x.at(k0);
     const float v_t_3 = v_x.at(k0);
     const float v_t_4 = (v_t_2 * v_t_3);

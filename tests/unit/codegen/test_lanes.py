@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.codegen.ahead import AHEAD
 from engine.compile.cpu import runner, schedule
 from engine.runtime.stages import kernel_stage
 from tests.parts import cut
@@ -337,34 +336,3 @@ def by_flat_rows(a: F, n: int, y: F):
 @pytest.mark.parametrize("kernel", [short, wide, by_rows, by_flat_rows])
 def test_what_gains_nothing_has_no_blocks(kernel: Any) -> None:
     assert "run_lanes" not in str(kernel_stage(kernel, "cpp"))
-
-
-@wp.kernel
-def meshed(x: V, faces: wp.array2d(dtype=int), w: F, y: V):
-    i = wp.tid()
-    a, b = faces[i, 0], faces[i, 1]
-    wp.atomic_add(y, a, x[b] * w[i])
-
-
-def test_scatters_ask_ahead_for_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = str(kernel_stage(meshed, "cpp"))
-    # The adjoint has no memory of its own, and runs upwards too.
-    assert text.count(f"inside(k0 + {AHEAD}, v_faces.shape[0])") > 1
-    assert f"k0 - {AHEAD}" not in text
-    assert "eng::ask(v_adj_x, later);" not in str(kernel_stage(product, "cpp"))
-    rng = np.random.default_rng(5)
-    for count, threads in ((0, 1), (1, 2), (AHEAD, 1), (AHEAD + 1, 1), (500, 2)):
-        faces = rng.integers(-count, max(count, 1), (count, 3)).astype(np.int32)
-        x, y = (rng.integers(-9, 9, (max(count, 1), 3)).astype(np.float32) for _ in range(2))
-        w = rng.integers(-4, 4, count).astype(np.float32)
-        right = y.copy()
-        np.add.at(right, faces[:, 0], x[faces[:, 1]] * w[:, None])
-        x_in, y_in = (wp.array(a, dtype=wp.vec3, requires_grad=True) for a in (x, y))
-        arrays = [x_in, wp.array(faces, dtype=int), wp.array(w, dtype=float), y_in]
-        with cut(threads), wp.Tape() as tape:
-            wp.launch(meshed, count, arrays)
-            tape.backward(grads={arrays[3]: wp.array(x, dtype=wp.vec3)})
-        np.testing.assert_array_equal(arrays[3].numpy(), right)
-        gradient = np.zeros_like(x)
-        np.add.at(gradient, faces[:, 1], x[faces[:, 0]] * w[:, None])
-        np.testing.assert_array_equal(arrays[0].grad.numpy(), gradient)

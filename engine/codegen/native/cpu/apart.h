@@ -91,12 +91,18 @@ template <class A> ENG_INLINE A flat(const unsigned char* args, int64_t offset, 
     return a;
 }
 
-// Asks for the memory of an element that is needed later; any index will do.
-template <class A> ENG_INLINE void ask(const A& a, int64_t i) {
-    const int64_t step = A::flat && A::axes == 1 ? int64_t(A::size) : a.strides[0];
-    const uint64_t at = uint64_t(a.data) + uint64_t(i) * uint64_t(step);
-    __builtin_prefetch(reinterpret_cast<const void*>(at));
-    // What lies across two lines of the cache waits for both.
+// Asks for the memory of an element that is needed later; any indices will do.
+template <class A, class... I> ENG_INLINE void ask(const A& a, I... index) {
+    const int64_t indices[] = {int64_t(index)...};
+    uint64_t at = uint64_t(a.data);
+    ENG_UNROLL
+    for (int d = 0; d < A::axes; ++d) {
+        const bool next = A::flat && d == A::axes - 1;
+        at += uint64_t(indices[d]) * uint64_t(next ? int64_t(A::size) : a.strides[d]);
+    }
+    // What lies across lines of the cache waits for all of them.
+    ENG_UNROLL
+    for (int k = 0; k < A::size; k += 64) __builtin_prefetch(reinterpret_cast<const void*>(at + uint64_t(k)));
     if (64 % A::size) __builtin_prefetch(reinterpret_cast<const void*>(at + A::size - 1));
 }
 ENG_INLINE bool inside(int64_t i, int64_t n) { return uint64_t(i) < uint64_t(n); }
