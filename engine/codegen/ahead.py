@@ -4,185 +4,207 @@ Threads that add to elements at indices from an array wait for memory most of th
 compilers make no vector code of them. Of threads to come, what these indices are computed from is
 known: they are computed some threads before they are needed, and what stands there is asked for.
 
-What a thread may not touch at all costs as much to ask for as what it does. So tests that can be
-computed before are; what depends on another test is asked for only with what stands beside it, at
-the same index of another array, and is needed anyway.
+What a thread may not touch at all costs as much to ask for as what it does. So a thread asks in
+the branches that it takes itself, as threads near it are likely to, and for what it has read on
+the way to a branch only where it adds to something.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Mapping
 
 from engine.classes import dataclass
-from engine.codegen.facts import tid_part
+from engine.codegen.facts import facts_of, tid_part
 from engine.codegen.rows import operations
 from engine.ir import nodes as n
 from engine.ir.rewrite import map_stmt
-from engine.lang.types import ArrayType
 
 AHEAD = 32  # threads
 # Elements of a kernel's threads that are asked for, and operations that compute one of them.
 MOST, LIGHT = 12, 16
 _SAME = ("copy", "wrap_index", "within")  # operations that leave an index what it is, mostly
 
-Index = tuple[n.Atom, ...]
-Tests = tuple[tuple[n.Atom, bool], ...]  # values, and what they must be
+Atoms = tuple[n.Atom, ...]
+Stmts = tuple[n.Stmt, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Ahead:
     """An index, and the arrays of which a thread touches the element there.
 
-    tests: whether it does. first: what computes them, then: what computes the index after that, in
-    the order of the kernel. axis: of the grid, along which threads follow each other.
+    needed: what computes it, by variables of their own. turns: variables of loops in it. axis: of
+    the grid, along which threads follow each other.
     """
 
-    index: Index
+    index: Atoms
     arrays: tuple[n.Var, ...]
-    tests: Tests
-    first: tuple[n.Stmt, ...]
-    then: tuple[n.Stmt, ...]
+    needed: Stmts
+    turns: frozenset[n.Var]
     axis: int
 
 
-def ahead(fn: n.Function) -> Sequence[Ahead]:
-    """What a kernel's threads may ask for; nothing where none adds to what an array points to."""
-    if not fn.is_kernel:
-        return ()
+def ahead(fn: n.Function) -> Mapping[int, list[Ahead]]:
+    """What a kernel's threads may ask for before statements (by identity)."""
+    if not any(isinstance(s, n.Atomic) for f in (fn, *n.callees(fn)) for s in n.walk(f.body)):
+        return {}
     found = _Found(fn)
-    found.block(fn.body, ())
-    return found.all() if found.scatters else ()
+    found.block(fn.body, found.place((), frozenset()))
+    return found.all()
+
+
+class _Place:
+    """What threads touch that take the same branches.
+
+    path: these. turns: variables of loops around it, or whatever stands for a loop. touched: at
+    indices, arrays, and the statement that is the first to do so. scatters: whether they add there.
+    """
+
+    def __init__(self, path: tuple[object, ...], turns: frozenset[object]) -> None:
+        self.path, self.turns = path, turns
+        self.touched: dict[Atoms, tuple[n.Stmt, dict[n.Var, None]]] = {}
+        self.scatters = False
 
 
 class _Found:
-    """What is known of a kernel after some of its statements."""
+    """What is known of a kernel after some of its statements.
+
+    Values have names that are unique in all of it, as functions are looked at where they are
+    called.
+    """
 
     def __init__(self, fn: n.Function) -> None:
-        self.scatters = False
         self.axis = 0
-        # By indices: what is touched where tests say so, and what may be.
-        self.sure: dict[Index, dict[Tests, dict[n.Var, None]]] = {}
-        self.maybe: dict[Index, dict[n.Var, None]] = {}
-        self.written = {s.array for s in n.walk(fn.body) if isinstance(s, (n.Store, n.Atomic))}
-        # What computes variables, and those that depend on what was loaded.
-        self.known: dict[n.Var, tuple[n.Stmt, ...]] = dict.fromkeys(fn.params, ())
+        self.places: dict[tuple[object, ...], _Place] = {}
+        self.written = facts_of(fn)[id(fn)].written
+        # What computes values, and those that depend on what was loaded and on turns of loops.
+        self.needed: dict[n.Atom, Stmts] = dict.fromkeys(fn.params, ())
         self.loaded: set[n.Atom] = set()
+        self.turns: dict[n.Atom, frozenset[n.Var]] = {}
         self.values: dict[object, n.Var] = {}
-        self.same: dict[n.Atom, n.Atom] = {}
-        self.flags: dict[n.Atom, Tests] = {}  # what variables say that jumps became
+        # The values of variables of the function that is looked at.
+        self.names: dict[n.Var, n.Atom] = {p: p for p in fn.params}
+        self.caller: n.Call | None = None
 
-    def block(self, block: n.Block, tests: Tests | None) -> None:
-        """tests: whether threads come here; None where that is not known."""
+    def place(self, path: tuple[object, ...], turns: frozenset[object]) -> _Place:
+        return self.places.setdefault(path, _Place(path, turns))
+
+    def block(self, block: n.Block, at: _Place) -> None:
         for s in block:
             if isinstance(s, n.If):
-                self.block(s.then, self.under(tests, s.cond, True))
-                self.block(s.orelse, self.under(tests, s.cond, False))
-                for leaves, value in ((s.then, False), (s.orelse, True)):
-                    if leaves and isinstance(leaves[-1], n.Return):
-                        tests = self.under(tests, s.cond, value)
+                test = id(s) if isinstance(s.cond, n.Var) and s.cond.mutable else s.cond
+                for value, b in enumerate((s.orelse, s.then)):
+                    if self.caller is None:
+                        self.block(b, self.place((*at.path, (test, value)), at.turns))
             elif isinstance(s, (n.For, n.While)):
-                for b in n.blocks_of(s):
-                    self.block(b, None)
-            elif isinstance(s, n.Set):
-                self.set(s, tests)
+                if self.caller is None:
+                    self.loop(s, at)
+            elif isinstance(s, n.Call):
+                self.call(s, at)
             else:
                 if isinstance(s, (n.Load, n.Store, n.Atomic)):
-                    self.touch(s, tests)
+                    self.touch(s, at)
                 if isinstance(s, (n.Let, n.Load)) and not s.dst.mutable:
+                    self.names.pop(s.dst, None)
                     self.define(s)
 
-    def under(self, tests: Tests | None, cond: n.Atom, value: bool) -> Tests | None:
-        """Tests with one more."""
-        cond = self.now(cond)
-        if tests is None:
-            return None
-        if value and cond in self.flags:
-            return tuple(dict.fromkeys((*tests, *self.flags[cond])))
-        return None if self.computed((cond,)) is None else (*tests, (cond, value))
+    def loop(self, s: n.For | n.While, at: _Place) -> None:
+        turn: object = id(s)
+        if isinstance(s, n.For):
+            turn = self.names[s.var] = s.var
+            self.needed[s.var], self.turns[s.var] = (), frozenset([s.var])
+        for b in n.blocks_of(s):
+            self.block(b, self.place((*at.path, id(s)), at.turns | {turn}))
 
-    def set(self, s: n.Set, tests: Tests | None) -> None:
-        """Follows a variable that is true until a test has sent a thread to the end."""
-        before = self.flags.pop(s.dst, None)
-        if not isinstance(s.value, n.Const) or tests is None:
-            return
-        if s.value.value is True and not tests:
-            self.flags[s.dst] = ()
-        elif s.value.value is False and before is not None:
-            more = [t for t in tests if t not in before]
-            if len(more) == 1:
-                ((cond, value),) = more
-                self.flags[s.dst] = (*before, (cond, not value))
+    def call(self, s: n.Call, at: _Place) -> None:
+        """Looks at a function with what it gets here, but for branches and loops in it."""
+        outer = self.names, self.caller
+        given = {p: self.now(a) for p, a in zip(s.func.params, s.args, strict=True)}
+        self.names = {p: a for p, a in given.items() if a is not None and not p.mutable}
+        self.caller = self.caller or s
+        self.block(s.func.body, at)
+        last = s.func.body[-1] if s.func.body else None
+        values = map(self.now, last.values) if isinstance(last, n.Return) else ()
+        came = dict(zip(s.dsts, values, strict=False))
+        self.names, self.caller = outer
+        for v in s.dsts:
+            self.names.pop(v, None)
+            if (a := came.get(v)) is not None and not v.mutable:
+                self.names[v] = a
 
-    def touch(self, s: n.Load | n.Store | n.Atomic, tests: Tests | None) -> None:
-        index = tuple(map(self.now, s.index))
-        if not self.loaded.intersection(index) or self.computed(index) is None:
+    def touch(self, s: n.Load | n.Store | n.Atomic, at: _Place) -> None:
+        index, array = self.all_now(s.index), self.now(s.array)
+        if index is None or not self.loaded.intersection(index) or not isinstance(array, n.Var):
             return
-        self.scatters |= isinstance(s, n.Atomic)
-        if tests is None:
-            self.maybe.setdefault(index, {})[s.array] = None
-            return
-        entries = self.sure.setdefault(index, {})
-        if not any(s.array in some and set(t) <= set(tests) for t, some in entries.items()):
-            entries.setdefault(tests, {})[s.array] = None
+        at.touched.setdefault(index, (self.caller or s, {}))[1][array] = None
+        at.scatters |= isinstance(s, n.Atomic)
 
     def define(self, s: n.Let | n.Load) -> None:
-        if isinstance(s, n.Let) and s.op in _SAME:
-            (value, *_), flag = s.args, self.flags.get(s.args[0])
-            if flag is not None:
-                self.flags[s.dst] = flag
-            elif not (isinstance(value, n.Var) and value.mutable):
-                self.same[s.dst] = self.now(value)
+        same = isinstance(s, n.Let) and s.op in _SAME
+        atoms = s.args if isinstance(s, n.Let) else (s.array, *s.index, *s.path)
+        args = self.all_now(atoms[:1] if same else atoms)
+        if args is None:
             return
-        args = tuple(map(self.now, s.args if isinstance(s, n.Let) else (*s.index, *s.path)))
+        if same:
+            self.names[s.dst] = args[0]
+            return
         needed, far = self.computed(args), bool(self.loaded.intersection(args))
         # What is not near itself would be waited for, and what is written may change.
-        if isinstance(s, n.Load) and (far or s.array in self.written):
+        if isinstance(s, n.Load) and (far or args[0].name in self.written):  # type: ignore[union-attr]
             return
-        if needed is None or operations(needed) > LIGHT:
+        if operations(needed) > LIGHT:
             return
-        what = s.op if isinstance(s, n.Let) else s.array
-        value = self.values.setdefault((what, args, s.dst.type), s.dst)
-        if value is not s.dst:
-            self.same[s.dst] = value
+        made = n.Var(f"{len(self.values)}_{s.dst.name}", s.dst.type)
+        what = s.op if isinstance(s, n.Let) else "load"
+        self.names[s.dst] = value = self.values.setdefault((what, args, s.dst.type), made)
+        if value is not made:
             return
         if isinstance(s, n.Let) and s.op == "tid":
             self.axis = s.args[1].value - 1  # type: ignore[union-attr, operator, assignment]
-        self.known[s.dst] = (*needed, map_stmt(s, self.now, lambda b: b))
+        self.needed[made] = (*needed, map_stmt(s, lambda a: self.now(a) or a, lambda b: b))
+        self.turns[made] = self.turns_of(args)
         if far or isinstance(s, n.Load):
-            self.loaded.add(s.dst)
+            self.loaded.add(made)
+
+    def now(self, a: n.Atom) -> n.Atom | None:
+        """The value of a variable here, or another number that will do."""
+        return a if isinstance(a, n.Const) else self.names.get(a)
+
+    def all_now(self, atoms: Atoms) -> Atoms | None:
+        """The same of several; None where one is not known."""
+        out = tuple(a for a in map(self.now, atoms) if a is not None)
+        return out if len(out) == len(atoms) else None
+
+    def computed(self, values: Atoms) -> Stmts:
+        """What computes some values."""
+        every = (s for a in values if isinstance(a, n.Var) for s in self.needed[a])
+        return tuple({id(s): s for s in every}.values())
+
+    def turns_of(self, values: Iterable[n.Atom]) -> frozenset[n.Var]:
+        return frozenset(v for a in values for v in self.turns.get(a, ()))
 
     def goes_on(self, s: n.Stmt) -> bool:
         """Whether a statement gives the coordinate along which threads follow each other."""
         return isinstance(s, n.Let) and s.op == "tid" and tid_part(s) == self.axis
 
-    def now(self, a: n.Atom) -> n.Atom:
-        """Another name of a value, or another number that will do."""
-        return self.same.get(a, a)
-
-    def computed(
-        self, atoms: Collection[n.Atom], before: Sequence[n.Stmt] = ()
-    ) -> tuple[n.Stmt, ...] | None:
-        """What computes some atoms after other statements; None where that is not known."""
-        if not all(isinstance(a, n.Const) or a in self.known for a in atoms):
-            return None
-        out: dict[int, n.Stmt] = {}
-        for a in atoms:
-            if isinstance(a, n.Var) and not isinstance(a.type, ArrayType):
-                out |= {id(s): s for s in self.known[a]}
-        for s in before:
-            out.pop(id(s), None)
-        return tuple(out.values())
-
-    def all(self) -> list[Ahead]:
-        out = []
-        for index, entries in self.sure.items():
-            more = self.maybe.get(index, {})
-            for tests, arrays in entries.items():
-                first = self.computed([c for c, _ in tests]) or ()
-                then = self.computed(index, first) or ()
-                if not any(self.goes_on(s) for s in (*first, *then)):
-                    continue  # all threads of a row need the same
-                touched = tuple(dict.fromkeys((*arrays, *more)))
-                out.append(Ahead(index, touched, tests, first, then, self.axis))
-                more = {}
-        return out[:MOST]
+    def all(self) -> dict[int, list[Ahead]]:
+        out: dict[int, list[Ahead]] = {}
+        for place in self.places.values():
+            around = [self.places[place.path[:k]] for k in range(len(place.path))]
+            asked = any(p.scatters for p in around)  # for all that is touched there
+            if not place.touched or not (asked or place.scatters):
+                continue
+            first, _ = next(iter(place.touched.values()))
+            entries = {index: (s, dict(arrays)) for index, (s, arrays) in place.touched.items()}
+            for index, arrays in ((i, a) for p in around for i, (_, a) in p.touched.items()):
+                if asked:
+                    for v in arrays if index in entries else ():
+                        entries[index][1].pop(v, None)
+                else:
+                    entries.setdefault(index, (first, {}))[1].update(arrays)
+            for index, (s, arrays) in entries.items():
+                needed, turns = self.computed(index), self.turns_of(index)
+                # Others would be the same in all turns of a loop, or for all threads of a row.
+                if arrays and place.turns == turns and any(map(self.goes_on, needed)):
+                    made = Ahead(index, tuple(arrays), needed, turns, self.axis)
+                    out.setdefault(id(s), []).append(made)
+        return dict(list(out.items())[:MOST])

@@ -21,9 +21,8 @@ from engine.classes import dataclass
 from engine.codegen.cstyle import Emitter
 from engine.codegen.facts import Facts
 from engine.codegen.outline import weight_of
-from engine.codegen.prefetches import prefetches
+from engine.codegen.prefetches import Asking
 from engine.codegen.spelling import array_type, index_name, local, template
-from engine.codegen.statements import Body
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, ScalarType
 
@@ -159,7 +158,7 @@ def _needed(
     return tuple(s for v, s in known.items() if v in found)
 
 
-class _Part(Body):
+class _Part(Asking):
     """what: the numbers of the results, by the identity of statements."""
 
     def __init__(self, e: Emitter, fn: n.Function, what: Beforehand) -> None:
@@ -203,7 +202,7 @@ def functions(e: Emitter, what: Beforehand, within: Sequence[str]) -> list[str]:
     head = f"ENG_INLINE void before({', '.join([*params, *tids, *made, 'int32_t& far'])}) {{"
     context = [f"{e.dialect.context} ctx"] if facts.context else []
     rest = _Rest(e, fn, what)
-    lines = prefetches(e) + rest.write()
+    lines = rest.write()
     return [
         f"template <{', '.join(['bool near', *arrays])}>", head, *_Begin(e, first, what).write(),
         "}",

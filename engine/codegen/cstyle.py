@@ -14,7 +14,7 @@ from engine import builtins  # noqa: F401  (fills the operation table)
 from engine.classes import dataclass
 from engine.codegen.facts import facts_of
 from engine.codegen.guards import Guards
-from engine.codegen.prefetches import prefetches
+from engine.codegen.prefetches import Asking
 from engine.codegen.snippets import snippet_body
 from engine.codegen.spelling import array_type, identifier, index_name, local, template
 from engine.codegen.statements import WITHIN, Body
@@ -122,10 +122,9 @@ class Emitter:
         head = f"{qualifier} {self.result(f)} {self.names[id(f)]}({', '.join(params)}) {{"
         before: list[str] = []
         if f.native is None:
-            body = (WatchedBody if self.fn.watch else Body)(self, f)
+            kind = WatchedBody if self.fn.watch else Asking if f is self.fn else Body
+            body = kind(self, f)
             lines, before = body.write(), body.before
-            if f is self.fn and not (self.dialect.cuda or f.watch):
-                lines = prefetches(self) + lines
         else:
             lines = snippet_body(f, self.result(f))
         self.out += [*before, *template(f.params), head, *lines, "}"]

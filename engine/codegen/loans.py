@@ -77,7 +77,8 @@ def _touches(s: n.Stmt) -> bool:
 
 def _looked_at_ahead(fn: n.Function) -> set[str]:
     """Arrays of which a thread looks at elements of others, to ask for what they need."""
-    return {s.array.name for a in ahead(fn) for s in (*a.first, *a.then) if isinstance(s, n.Load)}
+    asked = (a for some in ahead(fn).values() for a in some)
+    return {s.array.name for a in asked for s in a.needed if isinstance(s, n.Load)}
 
 
 def sums(e: Emitter, known: Loops) -> str:

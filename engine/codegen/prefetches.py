@@ -1,11 +1,47 @@
-"""Writes how a thread asks for what threads to come will need; see `engine.codegen.ahead`."""
+"""Writes a kernel whose threads ask for what others will need; see `engine.codegen.ahead`."""
 
 from __future__ import annotations
 
 from engine.codegen.ahead import AHEAD, Ahead, ahead
-from engine.codegen.spelling import index_name, local
+from engine.codegen.spelling import index_name
 from engine.codegen.statements import Body, Context
 from engine.ir import nodes as n
+
+
+class Asking(Body):
+    """Writes the statements of a kernel."""
+
+    def __init__(self, emitter: Context, fn: n.Function) -> None:
+        super().__init__(emitter, fn)
+        self.ahead = {} if emitter.dialect.cuda else ahead(fn)
+
+    def statement(self, s: n.Stmt) -> None:
+        for what in self.ahead.get(id(s), ()):
+            # Pieces of large functions have no parameters of their own.
+            if self.cut is None or not (self.home or what.turns):
+                self.ask(what)
+        super().statement(s)
+
+    def ask(self, what: Ahead) -> None:
+        k = index_name(what.axis)
+        given = *self.fn.params, *what.turns
+        later = _Later(self.e, n.Function("later", given, (), what.needed))
+        later.depth = self.depth
+        later.line("do {")
+        later.depth += 1
+        later.line(f"const int64_t later = {k} {'-' if self.e.down else '+'} {AHEAD};")
+        later.line("{")
+        later.depth += 1
+        later.line(f"const int64_t {k} = later;")
+        later.block(what.needed)
+        index = ", ".join(map(later.index, what.index))
+        for a in what.arrays:
+            later.line(f"eng::ask({later.name(a)}, {index});")
+        later.depth -= 1
+        later.line("}")
+        later.depth -= 1
+        later.line("} while (false);")
+        self.out += later.out
 
 
 class _Later(Body):
@@ -17,31 +53,3 @@ class _Later(Body):
             inside = (f"eng::inside({self.index(a)}, {sizes}[{d}])" for d, a in enumerate(s.index))
             self.line(f"if (!({' && '.join(inside)})) break;")
         super().statement(s)
-
-
-def prefetches(e: Context) -> list[str]:
-    """What a thread of a kernel does first."""
-    return [line for what in ahead(e.fn) for line in _prefetch(e, what)]
-
-
-def _prefetch(e: Context, what: Ahead) -> list[str]:
-    k = index_name(what.axis)
-    later = _Later(e, n.Function("later", e.fn.params, (), (*what.first, *what.then)))
-    later.line("do {")
-    later.depth += 1
-    later.line(f"const int64_t later = {k} {'-' if e.down else '+'} {AHEAD};")
-    later.line("{")
-    later.depth += 1
-    later.line(f"const int64_t {k} = later;")
-    later.block(what.first)
-    for cond, value in what.tests:
-        later.line(f"if ({'!' * value}{later.atom(cond)}) break;")
-    later.block(what.then)
-    index = ", ".join(map(later.index, what.index))
-    for a in what.arrays:
-        later.line(f"eng::ask({local(a)}, {index});")
-    later.depth -= 1
-    later.line("}")
-    later.depth -= 1
-    later.line("} while (false);")
-    return later.out

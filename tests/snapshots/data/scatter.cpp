@@ -4,16 +4,6 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L);
 namespace ns_primal {
 template <class A_x, class A_bin, class A_out>
 ENG_INLINE void thread(A_x v_x, A_bin v_bin, A_out v_out, int64_t k0) {
-    do {
-        const int64_t later = k0 + 32;
-        {
-            const int64_t k0 = later;
-            const int32_t v_i = int32_t(k0);
-            if (!(eng::inside(k0, v_bin.shape[0]))) break;
-            const int32_t v_t_1 = v_bin.at(k0);
-            eng::ask(v_out, v_t_1);
-        }
-    } while (false);
     const int32_t v_i = int32_t(k0);
     const int32_t v_t_1 = v_bin.at(k0);
     const float v_t_2 = v_x.at(k0);
@@ -21,6 +11,16 @@ ENG_INLINE void thread(A_x v_x, A_bin v_bin, A_out v_out, int64_t k0) {
     const float v_t_4 = (v_t_2 * v_t_3);
     const int32_t v_t_5 = int32_t(v_out.shape[0]);
     const int32_t v_t_6 = ((v_t_1) < 0 ? (v_t_1) + (v_t_5) : (v_t_1));
+    do {
+        const int64_t later = k0 + 32;
+        {
+            const int64_t k0 = later;
+            const int32_t v_0_i = int32_t(k0);
+            if (!(eng::inside(k0, v_bin.shape[0]))) break;
+            const int32_t v_1_t_1 = v_bin.at(k0);
+            eng::ask(v_out, v_1_t_1);
+        }
+    } while (false);
     eng::atomic_add(v_out.at(v_t_6), v_t_4);
 }
 ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
@@ -44,16 +44,6 @@ static eng::form_t other{nullptr, primal, "primal", R"engine(#include "common.h"
 namespace ns_ENGINE_OTHER {
 template <class A_x, class A_bin, class A_out>
 ENG_INLINE void thread(A_x v_x, A_bin v_bin, A_out v_out, int64_t k0) {
-    do {
-        const int64_t later = k0 + 32;
-        {
-            const int64_t k0 = later;
-            const int32_t v_i = int32_t(k0);
-            if (!(eng::inside(k0, v_bin.shape[0]))) break;
-            const int32_t v_t_1 = v_bin.at(k0);
-            eng::ask(v_out, v_t_1);
-        }
-    } while (false);
     const int32_t v_i = int32_t(k0);
     const int32_t v_t_1 = v_bin.at(k0);
     const float v_t_2 = v_x.at(k0);
@@ -61,6 +51,16 @@ ENG_INLINE void thread(A_x v_x, A_bin v_bin, A_out v_out, int64_t k0) {
     const float v_t_4 = (v_t_2 * v_t_3);
     const int32_t v_t_5 = int32_t(v_out.shape[0]);
     const int32_t v_t_6 = ((v_t_1) < 0 ? (v_t_1) + (v_t_5) : (v_t_1));
+    do {
+        const int64_t later = k0 + 32;
+        {
+            const int64_t k0 = later;
+            const int32_t v_0_i = int32_t(k0);
+            if (!(eng::inside(k0, v_bin.shape[0]))) break;
+            const int32_t v_1_t_1 = v_bin.at(k0);
+            eng::ask(v_out, v_1_t_1);
+        }
+    } while (false);
     eng::atomic_add(v_out.at(v_t_6), v_t_4);
 }
 static void run(const unsigned char* args, eng_launch* L) {

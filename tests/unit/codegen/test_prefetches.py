@@ -52,6 +52,33 @@ def guarded(x: V, first: I, second: I, w: F, n: int, y: V):
     wp.atomic_add(y, first[i], x[second[i]] * w[i])
 
 
+@wp.func
+def ends_of(ends: I, i: int):
+    return ends[2 * i], ends[2 * i + 1]
+
+
+@wp.func
+def add_to(y: V, x: V, at: int, from_: int, w: float):
+    i = from_
+    wp.atomic_add(y, at, x[i] * w)
+
+
+@wp.kernel
+def called(x: V, ends: I, w: F, y: V):
+    """By functions, whose variables have the names of other ones here."""
+    i = wp.tid()
+    a, b = ends_of(ends, i)
+    add_to(y, x, a, b, w[i])
+
+
+@wp.kernel
+def turned(x: V, ends: I, w: F, y: V):
+    """In turns of a loop, of which there are as many as are written."""
+    i = wp.tid()
+    for k in range(1, 3):
+        add_to(y, x, ends[2 * i + k - 1], ends[2 * i + 2 - k], w[i] * 0.5)
+
+
 @wp.kernel
 def batched(x: wp.array2d(dtype=float), first: I, second: I, y: wp.array2d(dtype=float)):
     """Threads follow each other along the last axis of the grid."""
@@ -80,7 +107,7 @@ def asked(kernel: Any) -> set[str]:
     return {name.split(",")[0] for name in found}
 
 
-@pytest.mark.parametrize("kernel", [meshed, flat, paired, guarded, batched, near])
+@pytest.mark.parametrize("kernel", [meshed, flat, paired, guarded, called, turned, batched, near])
 def test_scatters_ask_for_what_they_need(kernel: Any) -> None:
     assert asked(kernel) == {"x", "y", "adj_x", "adj_y"}
     # Adjoints have no memory of their own, and run upwards too.
@@ -88,11 +115,17 @@ def test_scatters_ask_for_what_they_need(kernel: Any) -> None:
     assert f"- {AHEAD}" not in text(kernel)
 
 
-def test_what_threads_leave_out_is_not_asked_for() -> None:
-    first, _, _ = text(flat).partition("eng::ask(")
-    assert "if (v_t" in first.rpartition("do {")[2]
-    first, _, _ = text(guarded).partition("eng::ask(")
-    assert "break;" in first.rpartition("do {")[2].partition("eng::inside")[0]
+def test_each_turn_of_a_loop_asks() -> None:
+    _, asking, *_ = text(turned).split("do {")
+    assert "v_k" in asking.partition("eng::ask(")[0]
+
+
+def test_branches_ask_for_themselves() -> None:
+    """Threads that leave, or do not take a branch, ask for nothing that only others need."""
+    head, _, _ = text(flat).partition("eng::ask(")
+    assert "return;" in head
+    head, _, rest = text(near).partition("eng::ask(")
+    assert "if (v_t" in head and "eng::ask(v_x" in f"eng::ask({rest.partition('}')[0]}"
 
 
 @wp.kernel
@@ -108,19 +141,19 @@ def own(x: F, y: F):
 
 
 @wp.kernel
-def seldom(x: F, first: I, y: F):
-    """Whether a thread adds anything depends on more than what is computed beforehand."""
-    i = wp.tid()
-    if wp.sin(x[i]) * wp.exp(x[i]) > 0.9:
-        wp.atomic_add(y, first[i], x[i])
-
-
-@wp.kernel
 def changed(x: F, first: I, y: F):
     """The indices are written by the launch."""
     i = wp.tid()
     first[i] = first[i] + 1
     wp.atomic_add(y, first[i], x[i])
+
+
+@wp.kernel
+def over_all(x: F, first: I, y: F):
+    """Turns of a loop add to one element."""
+    i = wp.tid()
+    for k in range(x.shape[0]):
+        wp.atomic_add(y, first[i], x[k])
 
 
 @wp.kernel
@@ -130,7 +163,7 @@ def by_row(x: F, first: I, y: F):
     wp.atomic_add(y, first[i], x[j])
 
 
-@pytest.mark.parametrize("kernel", [own, seldom, changed, by_row])
+@pytest.mark.parametrize("kernel", [own, changed, by_row, over_all])
 def test_what_is_near_or_not_known_is_not_asked_for(kernel: Any) -> None:
     assert not asked(kernel)
 
@@ -208,6 +241,7 @@ def test_vectors_are_added_where_indices_say(kind: str, count: int) -> None:
         (meshed, lambda x: [x, ints(ends), u], every),
         (flat, lambda x: [x, ints(ends.reshape(-1)), u], some),
         (paired, lambda x: [x, ints(ends, wp.vec2i), u], every),
+        (called, lambda x: [x, ints(ends.reshape(-1)), u], every),
         (guarded, lambda x: [x, ints(first), ints(second), u, count // 3], every[: count // 3]),
     ]  # fmt: skip
     for kernel, inputs, threads_of in cases:
@@ -216,6 +250,30 @@ def test_vectors_are_added_where_indices_say(kind: str, count: int) -> None:
             got = launched(kernel, count, inputs, x, y, seed, wp.vec3, threads)
             np.testing.assert_array_equal(got[0], forward)
             np.testing.assert_array_equal(got[1], back)
+
+
+@wp.kernel
+def both(x: V, ends: I, y: V):
+    """Each of two turns adds to one end what the other one is."""
+    i = wp.tid()
+    for k in range(2):
+        add_to(y, x, ends[2 * i + k], ends[2 * i + 1 - k], 2.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_turns_of_loops_add_where_indices_say(kind: str) -> None:
+    rng = np.random.default_rng(4)
+    first, second = drawn(kind, 900, 300)
+    x, y, seed = (rng.integers(-9, 9, (300, 3)).astype(np.float32) for _ in range(3))
+    forward, back = y.copy(), np.zeros_like(x)
+    for a, b in ((first, second), (second, first)):
+        np.add.at(forward, a, 2.0 * x[b])
+        np.add.at(back, b, 2.0 * seed[a])
+    ends = wp.array(np.stack([first, second], 1).reshape(-1), dtype=int)
+    for threads in THREADS:
+        got = launched(both, 900, lambda x: [x, ends], x, y, seed, wp.vec3, threads)
+        np.testing.assert_array_equal(got[0], forward)
+        np.testing.assert_array_equal(got[1], back)
 
 
 @wp.kernel
