@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from engine.codegen.ahead import AHEAD, Ahead, ahead
-from engine.codegen.spelling import index_name
+from engine.codegen.spelling import index_name, local
 from engine.codegen.statements import Body, Context
 from engine.ir import nodes as n
 
@@ -17,15 +19,21 @@ class Asking(Body):
 
     def statement(self, s: n.Stmt) -> None:
         for what in self.ahead.get(id(s), ()):
-            # Pieces of large functions have no parameters of their own.
-            if self.cut is None or not (self.home or what.turns):
+            if self.cut is None or (not what.turns and self.has_all(what)):
                 self.ask(what)
         super().statement(s)
+
+    def has_all(self, what: Ahead) -> bool:
+        """Whether all parameters are there: pieces of large functions have those of the frame."""
+        used = {*what.arrays, *(a for s in what.needed for a in n.uses_of(s))}
+        frame = () if self.cut is None else self.cut.frame
+        return not self.home or used.intersection(self.fn.params) <= {*frame}
 
     def ask(self, what: Ahead) -> None:
         k = index_name(what.axis)
         given = *self.fn.params, *what.turns
         later = _Later(self.e, n.Function("later", given, (), what.needed))
+        later.given = self.name
         later.depth = self.depth
         later.line("do {")
         later.depth += 1
@@ -45,7 +53,15 @@ class Asking(Body):
 
 
 class _Later(Body):
-    """Writes what a thread to come computes, in a loop that is left where an array has ended."""
+    """Writes what a thread to come computes, in a loop that is left where an array has ended.
+
+    given: the name of what it is given.
+    """
+
+    given: Callable[[n.Var], str] = staticmethod(local)
+
+    def name(self, v: n.Var) -> str:
+        return self.given(v) if v in self.fn.params else local(v)
 
     def statement(self, s: n.Stmt) -> None:
         if isinstance(s, n.Load):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import engine as wp
+from engine.codegen import outline
 from engine.codegen.ahead import AHEAD
 from engine.runtime.stages import kernel_stage
 from tests.parts import cut
@@ -339,6 +340,35 @@ def test_what_no_cache_holds(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
     forces, back = of_springs(x.astype(np.float64), first, second, seed.astype(np.float64))
     np.testing.assert_array_equal(y.numpy(), forces)
     np.testing.assert_array_equal(x_in.grad.numpy(), back)
+
+
+def test_pieces_of_large_kernels_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outline, "LARGE", 18)
+    monkeypatch.setattr(outline, "PIECE", 4)
+
+    @wp.kernel(module="unique")
+    def cut_up(x: V, faces: wp.array2d(dtype=int), w: F, y: V):
+        i = wp.tid()
+        a, b = faces[i, 0], faces[i, 1]
+        wp.atomic_add(y, a, x[b] * w[i] + x[a] * 2.0)
+        wp.atomic_add(y, b, x[a] * w[i] - x[b] * 2.0)
+
+    assert "eng::ask(F.v_" in text(cut_up)
+    rng = np.random.default_rng(6)
+    first, second = drawn("few", 400, 90)
+    x, y, seed = (rng.integers(-9, 9, (90, 3)).astype(np.float32) for _ in range(3))
+    w = rng.integers(-4, 4, (400, 1)).astype(np.float32)
+    forward, back = y.copy(), np.zeros_like(x)
+    for a, b, k in ((first, second, 2.0), (second, first, -2.0)):
+        np.add.at(forward, a, x[b] * w + x[a] * k)
+        np.add.at(back, b, seed[a] * w)
+        np.add.at(back, a, seed[a] * k)
+    faces = wp.array(np.stack([first, second], 1), dtype=int)
+    u = wp.array(w[:, 0].copy(), dtype=float)
+    for threads in THREADS:
+        got = launched(cut_up, 400, lambda x: [x, faces, u], x, y, seed, wp.vec3, threads)
+        np.testing.assert_array_equal(got[0], forward)
+        np.testing.assert_array_equal(got[1], back)
 
 
 def test_rows_of_a_grid() -> None:
