@@ -82,7 +82,8 @@ def compiled(kernel: Any, task: dict[str, Any]) -> dict[str, Any]:
     from engine.codegen import cpp
     from engine.codegen.outline import weight_of
     from engine.compile.cpu import CPU, build, compiler
-    from engine.compile.pipeline import Form, Variants
+    from engine.compile.forms import Form
+    from engine.compile.pipeline import Variants
     from engine.runtime.kernel import lower
 
     t = Timed()

@@ -1,7 +1,7 @@
 """Fails where the spine of the engine grows: ways to run, listeners, switches on classes, packers.
 
-Each row counts places of the source that match a pattern. `most` is what there may be: what there is
-today, where that is more than the `goal`. It is lowered when a place goes, and never raised.
+Each row counts places of the source that match a pattern. `most` is what there may be: what there
+is today, where that is more than the `goal`. It is lowered when a place goes, and never raised.
 """
 
 from __future__ import annotations

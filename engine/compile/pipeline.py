@@ -1,11 +1,9 @@
-"""The pipeline: the passes that turn a kernel's IR into each launchable form.
+"""The pipeline: the passes that turn a kernel's IR into each launchable form (`FORMS`).
 
-forward   the kernel as written
-recorded  prepare -> record          (a launch on a tape whose adjoint needs a journal)
-adjoint   prepare -> reverse
-          again with checkpoints     (the same in less memory, where a loop saves too much)
-tangent   tangent                    (forward mode)
-accesses  prepare -> accesses        (the kernel as written, which says what it touches)
+recorded  prepare -> record
+adjoint   prepare -> reverse, and again with checkpoints
+tangent   tangent
+accesses  prepare -> accesses
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ import engine.ad as ad  # not `from engine`, which would ask the engine for all 
 from engine.cached import cached_property
 from engine.compile.backend import Backend, Entry, configured
 from engine.compile.facts import facts_of
+from engine.compile.forms import FORMS, Form, Names
 from engine.compile.remembered import Answers, Damaged, Remembered, form_of
 from engine.compile.remembered import Form as Kept
 from engine.compile.threads import Threads
@@ -30,8 +29,6 @@ from engine.logger import log_warning
 if TYPE_CHECKING:
     from engine.ir.nodes import Function, Store
 
-Form = Literal["forward", "recorded", "adjoint", "checkpointed", "tangent", "accesses"]
-Names = frozenset[str]
 Key = tuple[Names, Names]
 NONE: Names = frozenset()
 Asked = TypeVar("Asked", bound=Hashable)
@@ -155,7 +152,7 @@ class Variants:
 
     def _keep(self, form: Form, key: Key, fn: Function, entry: Entry) -> None:
         """Leaves a form that was compiled to later processes."""
-        if self.answers.save is None or form not in ("adjoint", "recorded") or fn is self.ir:
+        if self.answers.save is None or not FORMS[form].kept or fn is self.ir:
             return
         if not self.answers.holds():
             return
@@ -337,19 +334,7 @@ class Variants:
 
     def function(self, form: Form, wrt: frozenset[str], journaled: frozenset[str]) -> Function:
         """The IR that is compiled for a form."""
-        if form == "adjoint":
-            return self.adjoint_ir(wrt, journaled).fn
-        if form == "checkpointed":
-            return self.checkpointed_ir(wrt, journaled)
-        if form == "tangent":
-            return self.tangent_ir(wrt)
-        if form == "accesses":
-            found = self.accesses_ir()
-            assert found is not None
-            return found.fn
-        if form == "recorded":
-            return self.recorded_ir(wrt, journaled) or self.ir
-        return self.ir
+        return FORMS[form].made(self, wrt, journaled)
 
     def threads_of(self, form: Form, wrt: Names, journaled: Names) -> Threads:
         """What the threads of a form do to each other."""
@@ -358,8 +343,8 @@ class Variants:
         key = (form, wrt, journaled)
         with _lock:
             if key not in self._threads:
-                adjoint = functools.partial(self.threads_of, "adjoint", wrt, journaled)
-                its = adjoint if form == "recorded" else None
+                of = FORMS[form].threads
+                its = functools.partial(self.threads_of, of, wrt, journaled) if of else None
                 kept = self._kept(form, (wrt, journaled))
                 if kept is not None:
                     function = functools.partial(self.function, form, wrt, journaled)
@@ -447,4 +432,4 @@ def _check_size(ir: Function) -> None:
 
 
 def _key(form: Form, wrt: Names, journaled: Names) -> Key:
-    return (NONE, NONE) if form == "forward" else (wrt, journaled)
+    return (wrt, journaled) if FORMS[form].of_arrays else (NONE, NONE)

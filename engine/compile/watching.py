@@ -9,7 +9,8 @@ from engine import ad
 from engine.ad.threads.bounds import Bounds
 from engine.cached import cached_property
 from engine.compile.backend import Entry
-from engine.compile.pipeline import Form, Key, Names, Variants
+from engine.compile.forms import FORMS, Form, Names
+from engine.compile.pipeline import Key, Variants
 from engine.compile.threads import Placed, Threads
 from engine.ir.nodes import Function, Let, callees, walk
 from engine.ir.sites import Place, indexes_unseen, places
@@ -54,7 +55,7 @@ class Watched(Variants):
         key = (form, (wrt, journaled))
         if key not in self._watched:
             # It runs where another form has begun, in which places have other numbers.
-            what = "silent" if form == "checkpointed" else self.what
+            what = "silent" if FORMS[form].goes_on else self.what
             fn = ad.watch(self.own.function(form, wrt, journaled), what)
             self._watched[key] = (fn, places(fn)[1])
         return self._watched[key]

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import engine.ad as ad
-from engine.compile.pipeline import LONG, Form, Names, Request, prefetch
+from engine.compile.forms import Form, Names
+from engine.compile.pipeline import LONG, Request, prefetch
 from engine.diagnostics import EngineError
 from engine.runtime import events
 from engine.runtime.array import array

@@ -29,7 +29,8 @@ from engine.compile.backend import (
     Outcome,
     Step,
 )
-from engine.compile.pipeline import NONE, Names, Request, Variants
+from engine.compile.forms import FORMS, Form, Names
+from engine.compile.pipeline import NONE, Request, Variants
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
 from engine.runtime import events
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from engine.compile.threads import Placed
     from engine.runtime.watch import WatchedRun
 
-# What can be run: see `engine.compile.pipeline`. Nobody asks for the checkpointed adjoint.
-Form = Literal["forward", "recorded", "adjoint", "tangent", "accesses"]
 Threads = tuple[int, int]
 Done = Callable[["Journal | None"], None]
 _BRIEFS = 64  # grids of one kernel that are remembered
@@ -145,7 +144,7 @@ class Executable:
         if form == "recorded" and not variants.needs_journal(wrt, journaled):
             form = "forward"
         # Which thread touches what is told in the order of the threads.
-        self._serial = form == "accesses"
+        self._serial = FORMS[form].in_order
         self._what = (variants, form, wrt, journaled)
         # While somebody watches, it may well be that only the watched form runs.
         self._entry = None if events.sanitizers() else variants.entry(backend, form, wrt, journaled)
@@ -155,8 +154,8 @@ class Executable:
         # What launches are watched with of which nobody asks what was seen.
         self._quiet: WatchedRun | None = None
         self._spare: Callable[[], Entry] | None = None
-        if form == "adjoint":
-            self._spare = lambda: variants.entry(backend, "checkpointed", wrt, journaled)
+        if spare := FORMS[form].spare:
+            self._spare = lambda: variants.entry(backend, spare, wrt, journaled)
         # Short ways to run it, by grids: None before somebody looks, False where there is none.
         self.briefs: dict[tuple[int, ...], Brief | Literal[False] | None] = {}
 
@@ -290,11 +289,7 @@ class Executable:
         """What a launch is watched with; None where that is proven to be needless."""
         # Late: programs that nobody watches need none of it.
         variants, form, wrt, journaled = self._what
-        if (
-            not quiet
-            and form in ("forward", "recorded")
-            and any(o.races for o in events.everywhere)
-        ):
+        if not quiet and FORMS[form].as_written and any(o.races for o in events.everywhere):
             from engine.runtime.races import races
             from engine.runtime.watch import tell as tell_faults
 

@@ -15,7 +15,7 @@ from engine.ir.printer import located
 from engine.reading import getlines
 
 if TYPE_CHECKING:
-    from engine.compile.pipeline import Form
+    from engine.compile.forms import Form
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Plan
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from engine.codegen.layout import FAULT, HEAD, watch_words
 from engine.compile.backend import Backend, Entry
-from engine.compile.pipeline import Form, Names, Variants
+from engine.compile.forms import FORMS, Form, Names
+from engine.compile.pipeline import Variants
 from engine.compile.watching import watched
 from engine.diagnostics import Span
 from engine.diagnostics.site import call_span
@@ -33,7 +34,6 @@ COUNT, THREAD, AT, SHAPE, OTHER, PLACE, SAME, MIXED = 0, 1, 2, 6, 10, 11, 12, 13
 _STRAYED = -(1 << 24)
 # An array of indices of an indexed array: what is outside of it is outside of that.
 _TABLE = re.compile(r"\.\d+_indices$")
-_FORMS = {"recorded": "forward", "accesses": "forward", "checkpointed": "adjoint"}
 
 
 class Sanitizer(events.Observer):
@@ -115,7 +115,9 @@ class WatchedRun:
 
     def spare(self) -> Entry:
         """The form of an adjoint that saves less."""
-        return self._kernel.entry(self._backend, "checkpointed", *self._key)
+        spare = FORMS[self._form].spare
+        assert spare
+        return self._kernel.entry(self._backend, spare, *self._key)
 
     def faults(self, dim: tuple[int, ...]) -> list[Fault]:
         """What was seen, one for each place, in the order of the code."""
@@ -145,7 +147,7 @@ class WatchedRun:
         index = tuple(
             i - n if i < 0 and not raw else i for i, n, raw in zip(at, shape, loaded, strict=True)
         )
-        form, name = _FORMS.get(self._form, self._form), _TABLE.sub("", p.name)
+        form, name = FORMS[self._form].told_as, _TABLE.sub("", p.name)
         return Fault(
             "outside", self._kernel.name, p.span, form, p.access, name,
             coordinates(row[THREAD], dim), index, shape, row[COUNT], site=site,

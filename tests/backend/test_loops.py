@@ -20,7 +20,8 @@ from engine.codegen.facts import facts_of
 from engine.compile.backend import Entry, Limits
 from engine.compile.cpu import CPU
 from engine.compile.cpu.loops import loops_of
-from engine.compile.pipeline import Form, Variants
+from engine.compile.forms import Form
+from engine.compile.pipeline import Variants
 from engine.compile.threads import Threads
 from engine.frontend import lower_kernel
 from engine.ir.nodes import Function

@@ -19,6 +19,7 @@ from engine.autograd.launch.derived import called, can_lift, lifted, plain
 from engine.autograd.launch.recorded_arguments import Argument, RecordedLaunch
 from engine.classes import dataclass
 from engine.compile.backend import Journal
+from engine.compile.forms import Form
 from engine.compile.pipeline import Request, Variants, prefetch
 from engine.diagnostics import EngineError
 from engine.ir.nodes import Var
@@ -27,7 +28,7 @@ from engine.lang.numbers import epsilon
 from engine.lang.types import ArrayType, is_float, scalar_of
 from engine.runtime import events
 from engine.runtime.device import HOST
-from engine.runtime.execute import Executable, Form, Threads, foreseen
+from engine.runtime.execute import Executable, Threads, foreseen
 from engine.runtime.launch_errors import KernelStopped
 from engine.runtime.pack import pack_arguments
 

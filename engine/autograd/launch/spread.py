@@ -14,12 +14,13 @@ from engine.autograd.launch.directions import REPEATED
 from engine.autograd.launch.evaluation import Evaluation
 from engine.autograd.results import PairResult, Spread
 from engine.compile.backend import Journal, Restless
+from engine.compile.forms import Form
 from engine.diagnostics import EngineError
 from engine.ir.nodes import Var
 from engine.lang.types import ArrayType, shape_of
 from engine.runtime.array import array
 from engine.runtime.device import DEVICES, Device
-from engine.runtime.execute import Executable, Form
+from engine.runtime.execute import Executable
 from engine.runtime.pack import null, packer
 from engine.tape.records import LaunchRecord
 

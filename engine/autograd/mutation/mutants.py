@@ -19,7 +19,8 @@ from engine.autograd.tape.check import check_records
 from engine.autograd.tape.options import Options
 from engine.classes import dataclass
 from engine.compile.backend import Backend
-from engine.compile.pipeline import Form, Request, Variants, prefetch
+from engine.compile.forms import Form
+from engine.compile.pipeline import Request, Variants, prefetch
 from engine.draws import default_rng
 from engine.ir import nodes as n
 from engine.lang.types import FLOAT64

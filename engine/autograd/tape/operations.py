@@ -14,11 +14,12 @@ from engine.autograd.launch.recorded_arguments import as_passed
 from engine.autograd.tape.memory import Gradients, Memories, Memory, Placement, placements
 from engine.cached import cached_property
 from engine.compile.backend import Journal
+from engine.compile.forms import Form
 from engine.compile.pipeline import Request, Variants
 from engine.diagnostics import EngineError, Span
 from engine.runtime import events
 from engine.runtime.device import HOST
-from engine.runtime.execute import Form, foreseen
+from engine.runtime.execute import foreseen
 from engine.runtime.pack import pack_argument
 from engine.tape.captured_pass import Other
 from engine.tape.outline import root_of

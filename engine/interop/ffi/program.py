@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 
 from engine.classes import dataclass
-from engine.compile.pipeline import NONE, Names, Variants, prefetch
+from engine.compile.forms import Form, Names
+from engine.compile.pipeline import NONE, Variants, prefetch
 from engine.runtime import events
 from engine.runtime.device import HOST
-from engine.runtime.execute import Executable, Form
+from engine.runtime.execute import Executable
 from engine.runtime.kernel import Kernel
 
 Shape = tuple[int, ...]

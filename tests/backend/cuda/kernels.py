@@ -12,7 +12,8 @@ from types import ModuleType
 
 import engine as wp
 from adtool.selftest.run import corpus as selftest_corpus
-from engine.compile.pipeline import Form, Variants
+from engine.compile.forms import Form
+from engine.compile.pipeline import Variants
 from engine.frontend import lower_kernel
 from engine.ir.nodes import Function
 from engine.runtime.kernel import Kernel

@@ -19,7 +19,8 @@ from engine.codegen.facts import facts_of
 from engine.compile.backend import NO_MEMORY, STACK_LIMIT, Limits
 from engine.compile.cpu import CPU
 from engine.compile.cpu.loops import alone_in
-from engine.compile.pipeline import Form, Variants, prefetch
+from engine.compile.forms import Form
+from engine.compile.pipeline import Variants, prefetch
 from engine.frontend import lower_kernel
 from engine.ir.nodes import Function
 from engine.lang.types import ArrayType, scalar_of, shape_of

@@ -1,0 +1,82 @@
+"""The forms in which a kernel runs: one table, of what each is made by, takes and leaves.
+
+A form that is added here, with the pass that makes it, can be compiled, run, watched and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+from engine.classes import dataclass
+
+if TYPE_CHECKING:
+    from engine.compile.pipeline import Variants
+    from engine.ir.nodes import Function
+
+Form = Literal["forward", "recorded", "adjoint", "checkpointed", "tangent", "accesses"]
+Names = frozenset[str]
+
+
+@dataclass(frozen=True)
+class FormRow:
+    """One form of a kernel.
+
+    made: the IR, by passes. takes: the arguments that follow those of the kernel. leaves: what its
+    journal holds. told_as: the form that users are told of. of_arrays: whether it depends on which
+    arrays have gradients and are journaled. kept: whether later processes get what was compiled.
+    in_order: whether its threads run one after the other. threads: the form whose threads it shares
+    memory like, empty for its own. spare: the form that goes on where threads save too much, and
+    goes_on: whether it is one.
+    """
+
+    made: Callable[[Variants, Names, Names], Function]
+    takes: str
+    leaves: str
+    told_as: str
+    of_arrays: bool = True
+    kept: bool = False
+    in_order: bool = False
+    threads: Literal["", "adjoint"] = ""
+    spare: Literal["", "checkpointed"] = ""
+    goes_on: bool = False
+
+    @property
+    def as_written(self) -> bool:
+        """Whether it does what the kernel does: its threads are those that may race."""
+        return self.told_as == "forward" and not self.in_order
+
+
+def _accesses(kernel: Variants, wrt: Names, journaled: Names) -> Function:
+    found = kernel.accesses_ir()
+    assert found is not None
+    return found.fn
+
+
+FORMS: dict[Form, FormRow] = {
+    # The kernel as written.
+    "forward": FormRow(
+        lambda kernel, wrt, journaled: kernel.ir, "nothing", "nothing", "forward", of_arrays=False,
+    ),
+    # The same, which saves what its adjoint cannot read again; it may have nothing to save.
+    "recorded": FormRow(
+        lambda kernel, wrt, journaled: kernel.recorded_ir(wrt, journaled) or kernel.ir,
+        "nothing", "what the adjoint reads", "forward", kept=True, threads="adjoint",
+    ),
+    # The vector-Jacobian product: adds to gradients.
+    "adjoint": FormRow(
+        lambda kernel, wrt, journaled: kernel.adjoint_ir(wrt, journaled).fn,
+        "gradients", "nothing", "adjoint", kept=True, spare="checkpointed",
+    ),
+    # The same, which saves less and computes more.
+    "checkpointed": FormRow(
+        lambda kernel, wrt, journaled: kernel.checkpointed_ir(wrt, journaled),
+        "gradients", "nothing", "adjoint", goes_on=True,
+    ),
+    # The Jacobian-vector product, beside the kernel as written.
+    "tangent": FormRow(
+        lambda kernel, wrt, journaled: kernel.tangent_ir(wrt), "tangents", "nothing", "tangent",
+    ),
+    # The kernel as written, which lists what each thread touches.
+    "accesses": FormRow(_accesses, "nothing", "accesses", "forward", in_order=True),
+}  # fmt: skip
