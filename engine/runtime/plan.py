@@ -26,6 +26,8 @@ from engine.runtime.plan_parts import Forms, Param, Selection
 from engine.runtime.quick import NOBODY
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from engine.runtime.kernel import Kernel
     from engine.runtime.relinks import Relinks
 
@@ -157,9 +159,7 @@ class Plan:
                 parts.append(v._packed)
                 continue
             try:
-                if p.array_kind is None:
-                    parts.append(p.pack(v))
-                else:
+                if p.array_kind is not None:
                     given = v
                     v = args[p.index] = as_array(v, p.array_kind)
                     if not (v is None or isinstance(given, array) or device in (None, v.device)):
@@ -170,7 +170,7 @@ class Plan:
                     if v is None and p.index in self.needed and 0 not in dim:
                         raise Mismatch("E202", "None", f"pass an array, or guard the accesses by "
                                        f"`if {p.name}:`")  # fmt: skip
-                    parts.append(p.null if v is None else v._packed)
+                parts.append(p.packed(v))
             except Mismatch as e:
                 raise self.mismatch(p, e) from None
         if device is not None:
@@ -179,6 +179,10 @@ class Plan:
             if args[i] is not None and args[k] is not None and may_meet(args[i], args[k]):
                 raise self._one_memory(i, k)
         return args, b"".join(parts)
+
+    def packed(self, values: Iterable[Any]) -> bytes:
+        """Checked arguments as the kernel reads them."""
+        return b"".join(map(Param.packed, self.params, values))
 
     def _one_memory(self, i: int, k: int) -> Exception:
         names = f"{self.params[i].name!r} and {self.params[k].name!r}"

@@ -22,20 +22,29 @@ if TYPE_CHECKING:
 class Param:
     """One kernel parameter. `array_kind` is None for scalars, vectors and matrices."""
 
-    __slots__ = ("array_kind", "index", "kind", "name", "null", "pack")
+    __slots__ = ("_packer", "array_kind", "index", "kind", "name", "null")
 
     def __init__(self, index: int, name: str, kind: Type) -> None:
         self.index = index
         self.name = name
         self.kind = kind
         self.array_kind: ArrayType | None = None
-        self.pack: Packer = bytes
+        self._packer: Packer = bytes
         self.null = b""
         if isinstance(kind, ArrayType):
             self.array_kind = array_type(kind.element, kind.ndim)
             self.null = null(kind)
         else:
-            self.pack = packer(kind, name)
+            self._packer = packer(kind, name)
+
+    def packed(self, value: Any) -> bytes:
+        """An argument as the kernel reads it: an array of the kind, None for none, or a number.
+
+        Raises Mismatch for what is no such number.
+        """
+        if self.array_kind is None:
+            return self._packer(value)
+        return self.null if value is None else value._packed
 
 
 @dataclass(slots=True, eq=False)

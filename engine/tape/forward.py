@@ -130,15 +130,10 @@ def run_tangent(
     arrays = {p.index: a for p in plan.array_params if (a := values[p.index]) is not None}
     private = Twin(arrays.values())
     changed = {private.block(arrays[i]) for i in plan.writes if i in arrays}
-    parts: list[bytes] = []
-    alive: list[array] = []
-    for p in plan.params:
+    there = list(values)
+    for p in plan.array_params:
         value = values[p.index]
-        if p.array_kind is None:
-            parts.append(p.pack(value))
-            continue
         if value is None:
-            parts.append(p.null)
             continue
         was = contents(p.index)
         if private.block(value) in changed:
@@ -149,14 +144,10 @@ def run_tangent(
         elif was is not None:
             value = array._allocate(value.shape, value._ir.element, False, value.device)
             value._put(was)
-        alive.append(value)
-        parts.append(value._packed)
-    for p in plan.params:
-        if p.name in wrt:
-            tan = tangents.of(values[p.index])
-            alive.append(tan)
-            parts.append(tan._packed)
-    run(plan.variants, "tangent", dim, b"".join(parts), wrt=wrt, backend=plan.backend)
+        there[p.index] = value
+    moving = [tangents.of(values[p.index]) for p in plan.params if p.name in wrt]
+    args = plan.packed(there) + b"".join(t._packed for t in moving)
+    run(plan.variants, "tangent", dim, args, wrt=wrt, backend=plan.backend)
 
 
 # ---- tapes

@@ -42,7 +42,7 @@ class EqualLaunches:
             if v is None:
                 values.append(None)
             elif p.array_kind is None:
-                values.append(p.pack(v))
+                values.append(p.packed(v))
             elif p.index in record.holds:
                 digest = self._digest(v, record.holds[p.index])
                 if digest is None:

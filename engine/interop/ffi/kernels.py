@@ -277,7 +277,7 @@ class JaxKernel(Definition):
                 one = struct.pack("<2q", 1, p.kind.size)  # the shape and stride
                 places.append(Place(order.index(p.name), None, one))
             else:
-                places.append(p.pack(value))
+                places.append(p.packed(value))
         variants: Variants = loaded(plan.variants, frozenset(traced))
         return KernelBase.of(
             kernel, variants, dim, tuple(places), tuple(slots.values()), tuple(outputs),

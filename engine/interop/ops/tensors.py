@@ -74,7 +74,7 @@ def number(program: Program, p: Param, value: Any) -> bytes:
         if any(isinstance(v, torch.Tensor) for v in parts):
             raise Mismatch("E202", "a tensor", "pass t.tolist(), which has no derivative, or make "
                            "the parameter an array of one element, which has")  # fmt: skip
-        return p.pack(value)
+        return p.packed(value)
     except Mismatch as e:
         raise program.plan.mismatch(p, e) from None
 

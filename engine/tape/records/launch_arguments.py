@@ -192,10 +192,7 @@ class LaunchArguments(Record):
         return contents(a, hold)
 
     def _pack(self, values: Sequence[Any]) -> bytes:
-        return b"".join(
-            p.pack(v) if p.array_kind is None else p.null if v is None else v._packed
-            for p, v in zip(self.plan.params, values, strict=True)
-        )
+        return self.plan.packed(values)
 
     @property
     def sources(self) -> Iterable[array]:
