@@ -307,7 +307,9 @@ def enter(observer: Observer) -> None:
 def leave(observer: Observer) -> None:
     """Ends that, if it is so: a block may be left in another context than it was entered in."""
     found = here.get()
-    if any(o is observer for o in found):
+    if len(found) == 1 and found[0] is observer:
+        here.set(())
+    elif observer in found:
         here.set(tuple(o for o in found if o is not observer))
 
 
@@ -325,6 +327,12 @@ def without_recording() -> Token[Here]:
 def with_observer(observer: Observer) -> Token[Here]:
     """Has an observer told what happens in this context, until `restore`."""
     return here.set((*here.get(), observer))
+
+
+def is_alone(observer: Observer) -> bool:
+    """Whether an observer is the only one here."""
+    found = here.get()
+    return len(found) == 1 and found[0] is observer
 
 
 def restore(token: Token[Here]) -> None:

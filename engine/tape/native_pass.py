@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine import config
@@ -10,44 +9,48 @@ from engine.runtime import events, quick
 from engine.runtime.array import array
 from engine.runtime.guards import Guard
 from engine.tape import rows
-from engine.tape.gradients import seed
+from engine.tape.backward import check_seeds
+from engine.tape.gradients import one_of, seed
 
 if TYPE_CHECKING:
+    from engine.compile.cpu.launcher import Functions
     from engine.tape.tape import Tape
 
 
-def try_reverse(tape: Tape, seeds: Sequence[tuple[array, Any]]) -> bool:
+def try_reverse(tape: Tape, loss: array | None, grads: Any) -> bool:
     """Runs a pass that nobody observes; False where nothing has happened.
 
-    seeds: arrays with their cotangents.
+    loss, grads: what it begins with, unchecked. Raises what a pass does.
     """
+    functions = quick.functions()
     if (
-        quick.functions() is None or not tape._overwrites.are_none()
-        or events.tape() is not None or config.verify_autograd_array_access
+        functions is None or not tape._overwrites.are_none()
+        or (events.here.get() and events.tape() is not None)
+        or config.verify_autograd_array_access
     ):  # fmt: skip
         return False
     if tape._unmade is not None:
-        return _try_replays(tape, seeds)
+        return _try_replays(tape, loss, grads)
     if (array.retains or Guard.made) and any(map(_is_special, tape._arrays())):
         return False
     listed = tape._listed()
-    if not rows.are_ready(listed):
+    if functions.ready(listed) is not True:
         return False
-    _begin(tape, seeds)
+    _begin(tape, functions, loss, grads)
     return rows.run_ready(listed, tape._made)
 
 
-def _try_replays(tape: Tape, seeds: Sequence[tuple[array, Any]]) -> bool:
+def _try_replays(tape: Tape, loss: array | None, grads: Any) -> bool:
     """The same of a tape whose records are those of a captured graph."""
-    replays = tape._replays()
-    if not (replays and tape.is_alone()):
+    replays, functions = tape._replays(), quick.functions()
+    if not (replays and functions is not None and tape.is_alone()):
         return False
     from engine.tape.replay import may_go_back  # late: only what is captured needs it
 
     backs = may_go_back(replays)
     if backs is None:
         return False
-    _begin(tape, seeds)
+    _begin(tape, functions, loss, grads)
     token = events.with_tape(None)
     try:
         for replay, back in zip(reversed(replays), reversed(backs), strict=True):
@@ -57,11 +60,21 @@ def _try_replays(tape: Tape, seeds: Sequence[tuple[array, Any]]) -> bool:
     return True
 
 
-def _begin(tape: Tape, seeds: Sequence[tuple[array, Any]]) -> None:
+def _begin(tape: Tape, functions: Functions, loss: array | None, grads: Any) -> None:
+    """Writes what a pass begins with: the one cotangent of most passes without a look at it."""
     tape._overwrites.mixed = None
-    for a, cotangent in seeds:
+    of, cotangent = loss, None if loss is None else one_of(loss)
+    if grads is not None:
+        if loss is None and grads.__class__ is dict and len(grads) == 1:
+            ((of, cotangent),) = grads.items()
+        else:
+            of = None
+    if of is not None and cotangent is not None and functions.seeded(of, cotangent):
+        tape._seeded[id(of)] = of
+        return
+    for a, given in check_seeds(loss, grads, seen=False):
         tape._seeded[id(a)] = a
-        seed(a, cotangent)
+        seed(a, given)
 
 
 def _is_special(a: array) -> bool:

@@ -60,12 +60,6 @@ def arrays(listed: list[Any], made: Callable[[], list[Any]]) -> list[Any]:
     return [a for r in made() for a in r.arrays] if found is None else found
 
 
-def are_ready(listed: list[Any]) -> bool:
-    """Whether `run_ready` runs all of them."""
-    functions = quick.functions()
-    return functions is not None and functions.ready(listed) is True
-
-
 def run_ready(listed: list[Any], made: Callable[[], list[Any]]) -> bool:
     """Runs all launches backward, in few calls of compiled code; False where nothing has run.
 

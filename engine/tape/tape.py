@@ -90,13 +90,14 @@ class Tape(ReplayedTape):
     # ---- recording
 
     def __enter__(self) -> Tape:
-        if events.tape() is not None:
+        before = events.here.get()
+        if before and events.tape() is not None:
             raise self._misused("a tape cannot be entered while another one records",
                                 help="leave the first `with` block, or record on it")  # fmt: skip
         try:
             self._token = True
             events.enter(self)
-            if events.graph() is None or not events.deferred(self._join):
+            if not (before and events.deferred(self._join)):
                 self._join()
             return self
         except BaseException:  # a signal's handler may raise anywhere: the block does not begin
@@ -106,7 +107,7 @@ class Tape(ReplayedTape):
     @Leave
     def __exit__(self, *exc: object) -> None:
         try:
-            if events.graph() is None or not events.deferred(self._left):
+            if events.is_alone(self) or not events.deferred(self._left):
                 self._left()
         finally:
             self._end()
@@ -333,14 +334,14 @@ class Tape(ReplayedTape):
         """
         if loss is not None:
             loss = self.loss = check_loss(loss)
-        if events.deferred(partial(self.backward, loss, grads)):
+        if events.here.get() and events.deferred(partial(self.backward, loss, grads)):
             return
         if others:
             check_recorded(self)
         followers = self._followers()
-        seeds = check_seeds(loss, grads, seen=bool(followers))
-        if not followers and try_reverse(self, seeds):
+        if not followers and try_reverse(self, loss, grads):
             return
+        seeds = check_seeds(loss, grads, seen=bool(followers))
         for o in followers:  # now that what gets a cotangent requires a gradient
             o.tape_seeded(self)
         records, restored = self._made(), self._restored()
