@@ -13,7 +13,6 @@ from engine.tape.backward import check_seeds
 from engine.tape.gradients import one_of, seed
 
 if TYPE_CHECKING:
-    from engine.compile.cpu.launcher import Functions
     from engine.tape.tape import Tape
 
 
@@ -60,7 +59,7 @@ def _try_replays(tape: Tape, loss: array | None, grads: Any) -> bool:
     return True
 
 
-def _begin(tape: Tape, functions: Functions, loss: array | None, grads: Any) -> None:
+def _begin(tape: Tape, functions: Any, loss: array | None, grads: Any) -> None:
     """Writes what a pass begins with: the one cotangent of most passes without a look at it."""
     tape._overwrites.mixed = None
     of, cotangent = loss, None if loss is None else one_of(loss)
