@@ -58,7 +58,7 @@ ROWS = (
         r"^\w+: (list\[(Observer|Callable|Watcher|Capture)|ContextVar\[(Here|Recorder|Callable))",
         2, 2, folders=("engine/runtime", "engine/tape", "engine/autograd/watch")),
     Row("switches on a record's class outside of its package",
-        r"isinstance\([^)\n]*(Record\b|CapturedLaunch|CapturedWrite|CapturedForeign|Barred)"
+        r"isinstance\([^)\n]*(Record\b|Captured[A-SU-Z]\w*|Barred)"
         r"|__class__ is (not )?\w*Record\b", 0, 0, folders=("engine", "adtool"),
         without=r"engine/tape/records/"),
     Row("packers of arguments", r"\b_packer\(value\)|^def pack_arguments\(", 2, 1),

@@ -1,4 +1,4 @@
-"""The forms in which a kernel runs: one table, of what each is made by, takes and leaves.
+"""The forms in which a kernel runs: one table, of what each is made by, and how it runs.
 
 A form that is added here, with the pass that makes it, can be compiled, run, watched and kept.
 """
@@ -22,17 +22,14 @@ Names = frozenset[str]
 class FormRow:
     """One form of a kernel.
 
-    made: the IR, by passes. takes: the arguments that follow those of the kernel. leaves: what its
-    journal holds. told_as: the form that users are told of. of_arrays: whether it depends on which
-    arrays have gradients and are journaled. kept: whether later processes get what was compiled.
-    in_order: whether its threads run one after the other. threads: the form whose threads it shares
-    memory like, empty for its own. spare: the form that goes on where threads save too much, and
-    goes_on: whether it is one.
+    made: the IR, by passes. told_as: the form that users are told of. of_arrays: whether it depends
+    on which arrays have gradients and are journaled. kept: whether later processes get what was
+    compiled. in_order: whether its threads run one after the other. threads: the form whose threads
+    it shares memory like, empty for its own. spare: the form that goes on where threads save too
+    much, and goes_on: whether it is one.
     """
 
     made: Callable[[Variants, Names, Names], Function]
-    takes: str
-    leaves: str
     told_as: str
     of_arrays: bool = True
     kept: bool = False
@@ -56,27 +53,27 @@ def _accesses(kernel: Variants, wrt: Names, journaled: Names) -> Function:
 FORMS: dict[Form, FormRow] = {
     # The kernel as written.
     "forward": FormRow(
-        lambda kernel, wrt, journaled: kernel.ir, "nothing", "nothing", "forward", of_arrays=False,
+        lambda kernel, wrt, journaled: kernel.ir, "forward", of_arrays=False,
     ),
-    # The same, which saves what its adjoint cannot read again; it may have nothing to save.
+    # The same, which leaves what its adjoint cannot read again in its journal, if there is any.
     "recorded": FormRow(
         lambda kernel, wrt, journaled: kernel.recorded_ir(wrt, journaled) or kernel.ir,
-        "nothing", "what the adjoint reads", "forward", kept=True, threads="adjoint",
+        "forward", kept=True, threads="adjoint",
     ),
-    # The vector-Jacobian product: adds to gradients.
+    # The vector-Jacobian product. Takes gradients of arrays, too, and adds to them.
     "adjoint": FormRow(
         lambda kernel, wrt, journaled: kernel.adjoint_ir(wrt, journaled).fn,
-        "gradients", "nothing", "adjoint", kept=True, spare="checkpointed",
+        "adjoint", kept=True, spare="checkpointed",
     ),
     # The same, which saves less and computes more.
     "checkpointed": FormRow(
         lambda kernel, wrt, journaled: kernel.checkpointed_ir(wrt, journaled),
-        "gradients", "nothing", "adjoint", goes_on=True,
+        "adjoint", goes_on=True,
     ),
-    # The Jacobian-vector product, beside the kernel as written.
+    # The Jacobian-vector product, beside the kernel as written. Takes tangents of arrays, too.
     "tangent": FormRow(
-        lambda kernel, wrt, journaled: kernel.tangent_ir(wrt), "tangents", "nothing", "tangent",
+        lambda kernel, wrt, journaled: kernel.tangent_ir(wrt), "tangent",
     ),
-    # The kernel as written, which lists what each thread touches.
-    "accesses": FormRow(_accesses, "nothing", "accesses", "forward", in_order=True),
+    # The kernel as written, which lists in its journal what each thread touches.
+    "accesses": FormRow(_accesses, "forward", in_order=True),
 }  # fmt: skip

@@ -16,6 +16,7 @@ from engine.runtime.transfer import check_writable, clone
 
 if TYPE_CHECKING:
     from engine.runtime.execute import Executable
+    from engine.runtime.plan import Plan
     from engine.runtime.plan_parts import BoundLaunch
 
 
@@ -30,10 +31,17 @@ def asked(launch: BoundLaunch, adj_inputs: Any, adj_outputs: Any) -> list[Any]:
                    help="record the launch on a Tape and use tape.backward")  # fmt: skip
     count = len(launch.plan.given)
     found = [*(adj_inputs or ()), *(adj_outputs or ())]
-    if len(found) == count:
-        return found
-    outputs = count - launch.inputs
-    return [*(adj_inputs or [None] * launch.inputs), *(adj_outputs or [None] * outputs)]
+    if len(found) != count:
+        outputs = count - launch.inputs
+        found = [*(adj_inputs or [None] * launch.inputs), *(adj_outputs or [None] * outputs)]
+    if len(found) != count:
+        raise _wrong_number(launch.plan, count, len(found))
+    return found
+
+
+def _wrong_number(plan: Plan, count: int, got: int) -> Exception:
+    return fail("E201", f"adjoint of kernel {plan.kernel.key!r} got the wrong number of arguments",
+                f"expected {count} adjoints, got {got}")  # fmt: skip
 
 
 def launch(launch: BoundLaunch, adjoints: list[Any]) -> None:
@@ -46,8 +54,7 @@ def launch(launch: BoundLaunch, adjoints: list[Any]) -> None:
     if plan.arguments is not None:
         adjoints = plan.split_adjoints(adjoints)
     if len(adjoints) != plan.count:
-        raise fail("E201", f"adjoint of kernel {kernel.key!r} got the wrong number of arguments",
-                   f"expected {plan.count} adjoints, got {len(adjoints)}")  # fmt: skip
+        raise _wrong_number(plan, plan.count, len(adjoints))
     given: list[array] = []
     names: list[str] = []
     taken = []  # which gradients the adjoint has to leave as they are

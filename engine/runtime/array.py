@@ -101,8 +101,8 @@ class array(ArrayBase, Operators):
             self.requires_grad = True
         if retain_grad:
             self.retain_grad = True
-        for b in events.everywhere:
-            b.made(self)
+        if events.everywhere:
+            events.tell("made", self)
 
     def __class_getitem__(cls, dtype: Any) -> Any:
         return ArrayAnnotation(*dtype) if isinstance(dtype, tuple) else ArrayAnnotation(dtype)
@@ -149,8 +149,8 @@ class array(ArrayBase, Operators):
                 d.warn_of_copy(data, kind, device)
             if events.everywhere and isinstance(parts, np.ndarray) and known_memory(parts):
                 source = type(self)(parts, dtype=self.dtype, shape=dims, copy=False)
-                for b in events.everywhere:
-                    b.copied(self, source, False, False)
+                if events.everywhere:
+                    events.tell("copied", self, source, False, False)
             self._put(parts)
             if events.graph() is not None:
                 transfer.remake(self, np.array(parts))
@@ -169,8 +169,8 @@ class array(ArrayBase, Operators):
             return False
         self._new(data.shape, kind, False, data.device)
         events.reading((data,))
-        for b in events.everywhere:
-            b.copied(self, data, False, False)
+        if events.everywhere:
+            events.tell("copied", self, data, False, False)
         transfer.move(self, data)
         return True
 
@@ -214,9 +214,8 @@ class array(ArrayBase, Operators):
 
     def _lend(self, part: array | None = None) -> None:
         """To be called before user code reads it, or just a part of it."""
-        for b in events.everywhere:
-            b.lent(self)
-            b.reading((self if part is None else part,), True)
+        events.tell("lent", self)
+        events.tell("reading", (self if part is None else part,), True)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:

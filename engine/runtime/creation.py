@@ -311,8 +311,8 @@ def _make(
         out.retain_grad = True
     if events.graph() is not None:
         remake(out, np.zeros((), out._info.numpy) if zero else None)
-    for b in events.everywhere:
-        b.made(out)
+    if events.everywhere:
+        events.tell("made", out)
     return out
 
 
@@ -349,8 +349,8 @@ def _like(
         out.requires_grad = True
     out.retain_grad = retain_grad
     remake(out, np.zeros((), out._info.numpy) if zero else None)
-    for b in events.everywhere:
-        b.made(out)
+    if events.everywhere:
+        events.tell("made", out)
     return out
 
 

@@ -3,8 +3,9 @@
 Observers come from two places. Those of a context (a tape that records, a graph that is captured)
 are a tuple in a context variable: threads and async tasks have their own, and blocks nest. Those of
 the process see what happens in any thread, as they look at memory, which all threads share; threads
-that other libraries start have no context to inherit. `observers` is all of them. Where it is empty
-nobody has to be told, and a look says so.
+that other libraries start have no context to inherit. Two settings have an observer each.
+`observers` is all of them, who are told of launches; of arrays and tapes those of the process are,
+of writes those of the context too, and what needs the host is told to these alone.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ class Observer:
         """What a backward pass begins with is known; nothing else of it has happened."""
 
     def tape_reversing(self, tape: Any, run: Any) -> None:
-        """A backward pass begins (`engine.tape.capture.Pass`)."""
+        """A backward pass begins (`engine.tape.backward.Pass`)."""
 
     def record_reversing(self, tape: Any, number: int, record: Any) -> None:
         """A record of the pass is about to run backward."""
@@ -291,11 +292,22 @@ def observing(observer: Observer) -> Iterator[None]:
         yield
     finally:
         with _lock:
-            everywhere[:] = [o for o in everywhere if o is not observer]
+            _remove(everywhere, observer)
+
+
+def _remove(found: list[Observer], observer: Observer) -> None:
+    """Takes out the one that came last: an observer may be there several times."""
+    for k in range(len(found) - 1, -1, -1):
+        if found[k] is observer:
+            del found[k]
+            return
 
 
 def by_setting(name: str, observer: Observer) -> None:
-    """Has an observer told wherever a setting is true."""
+    """Has an observer told wherever a setting is true.
+
+    name: `print_launches` or `verify_fp`, which compiled code looks at, too.
+    """
     _by_setting[name] = observer
 
 
@@ -310,7 +322,9 @@ def leave(observer: Observer) -> None:
     if len(found) == 1 and found[0] is observer:
         here.set(())
     elif observer in found:
-        here.set(tuple(o for o in found if o is not observer))
+        others = list(found)
+        _remove(others, observer)
+        here.set(tuple(others))
 
 
 def with_tape(tape: Recorder | None) -> Token[Here]:
@@ -412,9 +426,15 @@ def writing(memory: Storage, lo: int, hi: int) -> None:
         o.writing(memory, lo, hi)
 
 
+def tell(event: str, *what: Any) -> None:
+    """Tells the observers of the process of an event, by the name of the method."""
+    for o in tuple(everywhere):
+        getattr(o, event)(*what)
+
+
 def reading(arrays: Sequence[array], host: bool = False, written: Sequence[array] = ()) -> None:
     """Tells that arrays are about to be read. written: by the launch that reads."""
-    for o in everywhere:
+    for o in tuple(everywhere):
         o.reading(arrays, host, written)
 
 
@@ -425,11 +445,9 @@ def asked(a: array) -> None:
     """
     frame = sys._getframe(2)
     if a._info.floating and not is_own(frame):
-        for o in everywhere:
-            o.asked(a, frame)
+        tell("asked", a, frame)
 
 
 def optimized(steps: Sequence[Optimized]) -> None:
     """Tells that an optimizer of another framework has made a step."""
-    for o in everywhere:
-        o.optimized(steps)
+    tell("optimized", steps)

@@ -230,7 +230,7 @@ class Executable:
         return None if brief is None else (brief, args, self._spare)
 
     def left(self, dim: tuple[int, ...], values: list[Any], args: bytes, came: bytes) -> Outcome:
-        """What came of one of several adjoints that left something."""
+        """What came of a native launch or adjoint that left something."""
         brief = self.briefs.get(dim)
         if not brief:  # others have run so many grids since that it is forgotten
             assert self._entry is not None

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from engine.compile.backend import Journal
 from engine.compile.cpu.launcher import maker
 from engine.diagnostics.site import call_site
 from engine.runtime import events, quick
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch
 from engine.runtime.device import DEVICES, DeviceLike, get_device, others
+from engine.runtime.execute import Done, Executable
 from engine.runtime.finite import FiniteChecks
 from engine.runtime.foreign import is_foreign
 from engine.runtime.kernel import Kernel
@@ -148,13 +150,13 @@ def bind(
         values, blob = plan.bind(given, needed, only)
     site = None if off_tape or not events.are_any() else call_site(3)
     kept: list[Any] = given if later else []
-    if plan.tables:
+    if plan.tables and not later:
         kept = [copy(v) if isinstance(v, Struct) else v for v in given]
     return BoundLaunch(plan, shape, values, blob, len(inputs), site, recorded, gathered, kept)
 
 
 def run(launch: BoundLaunch) -> None:
-    """Runs a launch: the one way in which launches run, recorded or not, watched or not."""
+    """Runs a launch: the one way through Python in which launches run, recorded or not."""
     plan, values = launch.plan, launch.values
     graph = tape = None
     if events.here.get():
@@ -173,21 +175,33 @@ def run(launch: BoundLaunch) -> None:
             [a for i in some if (a := values[i]) is not None] for some in (plan.inputs, plan.writes)
         )
         events.reading(reads, written=writes)
-    executable, done = plan.forward, None
+    executable: Executable = plan.forward
+    done: Done | None = None
     if tape is not None:
         executable, done = tape.begin_launch(launch)
     elif launch.recorded:
         for o in observers:
             o.unrecorded(launch)
     plan.check_written(values)
+    if observers or launch.gathered is not None:
+        done = partial(_ran, launch, observers, done)
     executable.run(launch.dim, launch.blob, done)
+
+
+def _ran(
+    launch: BoundLaunch, observers: Sequence[events.Observer], done: Done | None,
+    journal: Journal | None,
+) -> None:  # fmt: skip
+    """To be called when a launch has run, with what it saved; an expectation may have failed."""
+    if done is not None:
+        done(journal)
     if launch.gathered is not None:
         from engine.runtime import relinks
 
         launch.gathered.give_back()
-        relinks.relink(launch.gathered, plan)
+        relinks.relink(launch.gathered, launch.plan)
     for o in observers:
-        o.launched(plan, values)
+        o.launched(launch.plan, launch.values)
 
 
 def run_again(launch: BoundLaunch) -> None:

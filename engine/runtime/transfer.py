@@ -124,8 +124,8 @@ def _fill(dest: array, element: Any, what: str) -> None:
     tape = events.tape()
     written = None if tape is None else tape.record_overwrite(dest, what)
     if tape is None or not dest.requires_grad:
-        for b in events.everywhere:
-            b.filled(dest)
+        if events.everywhere:
+            events.tell("filled", dest)
     dest.storage.before_write(dest.lo, dest.hi)
     dest._put(element)
     if written is not None:
@@ -311,8 +311,7 @@ def _copy(dest: array, src: array) -> None:
     tape = events.tape()
     written = None if tape is None else tape.record_copy(dest, src)
     if events.everywhere and (tape is None or not (dest.requires_grad or src.requires_grad)):
-        for b in events.everywhere:
-            b.copied(dest, src, False, False)
+        events.tell("copied", dest, src, False, False)
     dest.storage.before_write(dest.lo, dest.hi)
     move(dest, src)
     if written is not None:
@@ -471,6 +470,6 @@ def _cut_off(dest: array, src: array, meant: bool) -> None:
     if _later(dest, lambda: _cut_off(dest, src, meant), src):
         return
     events.reading((src,))
-    for b in events.everywhere:
-        b.copied(dest, src, meant, True)
+    if events.everywhere:
+        events.tell("copied", dest, src, meant, True)
     move(dest, src)

@@ -63,9 +63,10 @@ def check_loss(loss: object) -> array:
 def check_seeds(
     loss: array | None, grads: Mapping[array, Any] | None, seen: bool = True
 ) -> list[tuple[array, Any]]:
-    """Arrays with their cotangents as NumPy copies, last a loss with 1. Raises TapeError (E402).
+    """Arrays with their cotangents, mostly as NumPy copies, last a loss with 1.0.
 
-    seen: whether anybody else looks at them; else those of a GPU, and many, may stay in arrays.
+    seen: whether anybody else looks at them; else one alone, those of a GPU and large ones may stay
+    in arrays. Raises TapeError (E402).
     """
     if grads is None:
         return [] if loss is None else [(loss, 1.0)]
@@ -128,8 +129,8 @@ def _plain(a: array) -> bool:
 def lying_seeds(records: Sequence[Record]) -> list[tuple[array, np.ndarray[Any, Any]]]:
     """What a pass without a loss and cotangents begins with: gradients that lie there already.
 
-    Of arrays that the records write; of those of functions, where it is one. None where that is
-    not certain.
+    Of arrays that the records write; of those of functions, where it is one. Nothing where that
+    is not certain.
     """
     launched = {id(a): a for r in records for a in r.written}
     given = {id(a): a for r in records for a in r.declared}

@@ -111,14 +111,15 @@ class Source:
     list, which tells whether it was reset since; None where it has forgotten it.
     """
 
-    __slots__ = ("__weakref__", "before", "captured", "monitor", "records", "tape", "watch")
+    __slots__ = ("__weakref__", "before", "captured", "monitor", "records", "runs", "tape", "watch")
 
     def __init__(self, tape: Tape, monitor: Monitor | None) -> None:
         self.tape = ref(tape)  # what observes it must not keep it alive
         self.monitor = monitor
         self.records: list[Record] | None = None
         self.captured: CapturedTape | None = None
-        # While a pass runs.
+        # While a pass runs that the monitor is told of.
+        self.runs = False
         self.before: Callable[[int], None] | None = None
         self.watch: Watch | None = None
 
@@ -234,6 +235,7 @@ class Capture(events.Observer):
         if t.first_backward is None:
             t.first_backward = ran(run.records, [a for a, _ in run.seeds], run.restored)
         t.passes += 1
+        source.runs = True
         source.before = None if self.monitor is None else self.monitor.began(t, run)
 
     def record_reversing(self, tape: Any, number: int, record: Any) -> None:
@@ -252,11 +254,11 @@ class Capture(events.Observer):
     def tape_reversed(self, tape: Any, done: bool) -> None:
         source = self._source(tape)
         assert source is not None
-        t, watch = source.captured, source.watch
-        source.before = source.watch = None
+        t, watch, runs = source.captured, source.watch, source.runs
+        source.before, source.watch, source.runs = None, None, False
         if t is None:
             return
-        if self.monitor is not None and t.passes:
+        if self.monitor is not None and runs:
             self.monitor.ended(t, done)
         if done and watch is not None and t.tracer is not None:
             t.tracer.memory = tape._own_memory()
@@ -347,6 +349,8 @@ def capturing(
         try:
             yield capture
         finally:
-            if watcher is not None:
-                watcher.closed()
-            capture.open = False
+            try:
+                if watcher is not None:
+                    watcher.closed()
+            finally:
+                capture.open = False

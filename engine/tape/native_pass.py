@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def try_reverse(tape: Tape, loss: array | None, grads: Any) -> bool:
-    """Runs a pass that nobody observes; False where nothing has happened.
+    """Runs a pass that nobody observes; False where nothing but what it begins with is written.
 
     loss, grads: what it begins with, unchecked. Raises what a pass does.
     """

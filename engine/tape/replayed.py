@@ -105,8 +105,8 @@ class ReplayedTape(Block, events.Recorder):
 
     def _tell_forgot(self) -> None:
         """Tells that it is about to forget its records."""
-        for o in events.everywhere:
-            o.tape_forgot(self)
+        if events.everywhere:
+            events.tell("tape_forgot", self)
 
     def _count(self) -> int:
         """How many records there are."""

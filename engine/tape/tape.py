@@ -74,7 +74,7 @@ class Tape(ReplayedTape):
         """Those who are told what it records and runs backward."""
         if not events.everywhere:
             return ()
-        return [o for o in events.everywhere if o.follows(self)]
+        return [o for o in tuple(events.everywhere) if o.follows(self)]
 
     @property
     def _scopes(self) -> ScopeStack:
@@ -84,8 +84,8 @@ class Tape(ReplayedTape):
 
     def _join(self) -> None:
         """To be called where a block of recording begins."""
-        for o in events.everywhere:
-            o.tape_entered(self)
+        if events.everywhere:
+            events.tell("tape_entered", self)
 
     # ---- recording
 
@@ -171,7 +171,7 @@ class Tape(ReplayedTape):
         journal: Journal | None,
     ) -> None:  # fmt: skip
         """To be called when a launch has run, with what it saved."""
-        seconds = perf_counter() - began
+        seconds = perf_counter() - began if began else None
         if journal is not None:
             record.journal = journal
             self._overwrites.journaled |= journal is not IN_ORDER
@@ -206,7 +206,7 @@ class Tape(ReplayedTape):
         return partial(self._overwrites.wrote, changes) if changes else None
 
     def record_overwrite(self, dest: array, what: str) -> Written | None:
-        """Records that an array is about to be filled. The same is called after it."""
+        """Records that an array is about to be filled. What it gives is called after it."""
         recorded = dest.requires_grad
         if self._verifies():
             access.written(dest, what)
@@ -359,9 +359,11 @@ class Tape(ReplayedTape):
             if self._verifies():
                 access.forget(records)
         finally:
-            for o in followers:
-                o.tape_reversed(self, done)
-            events.restore(token)
+            try:
+                for o in followers:
+                    o.tape_reversed(self, done)
+            finally:
+                events.restore(token)
 
     def visualize(
         self,

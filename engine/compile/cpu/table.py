@@ -40,7 +40,7 @@ _SETTINGS = (
     "enable_backward", "verify_autograd_array_access", "overwrites", "restore", "tape_snapshots",
     "lazy", "snapshot_limit_bytes", "native_after", "LEAST",
 )  # fmt: skip
-# What upper layers tell, by name: see `Launcher.tell`.
+# What upper layers tell, by name: see `_Maker.tell`.
 CLASSES = ("array", "plain_kind", "brief", "storage", "hold", "chunk", "record", "tape", "kernel",
            "planned")  # fmt: skip
 OBJECTS = (

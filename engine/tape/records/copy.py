@@ -61,10 +61,11 @@ class CopyRecord(Record):
             into.storage.before_write(into.lo, into.hi)
             of, to = cotangent.device.backend, into.device.backend
             for part, seed in zip(float_parts(into), seeds, strict=True):
-                if into.device == cotangent.device:
-                    np.add(part, seed, out=part, casting="unsafe")
-                else:
-                    to.put(part, to.to_host(part) + of.to_host(seed))
+                with np.errstate(all="ignore"):  # a program may have NumPy raise
+                    if into.device == cotangent.device:
+                        np.add(part, seed, out=part, casting="unsafe")
+                    else:
+                        to.put(part, to.to_host(part) + of.to_host(seed))
 
     @property
     def stored(self) -> Iterable[array]:

@@ -226,6 +226,56 @@ def test_settings_have_observers(
     assert events.observers() == ()
 
 
+def test_an_observer_may_be_there_twice_and_one_end_is_one() -> None:
+    x, y = arrays()
+    heard = Heard()
+    with events.observing(heard):
+        with events.observing(heard):
+            launch(x, y)
+        launch(x, y)
+    assert heard.said.count("launched") == 3
+    events.enter(heard)
+    events.enter(heard)
+    events.leave(heard)
+    assert events.here.get() == (heard,)
+    events.leave(heard)
+    assert events.here.get() == ()
+
+
+@wp.kernel
+def expects(x: F, y: F):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+    wp.expect_eq(x[i], 0.0)
+
+
+def test_a_launch_whose_expectation_fails_has_run_and_is_told_of() -> None:
+    x, y = arrays()
+    heard = Heard()
+    with events.observing(heard), pytest.raises(wp.LaunchError, match="E210"):
+        wp.launch(expects, 2, [x], [y])
+    assert heard.said[-1] == "launched"
+    np.testing.assert_array_equal(y.numpy(), [2.0, 4.0])
+
+
+def test_an_observer_that_fails_ends_no_block_around_it() -> None:
+    class Fails(events.Observer):
+        def follows(self, tape: Any) -> bool:
+            return tape is inner
+
+        def tape_reversed(self, tape: Any, done: bool) -> None:
+            raise KeyError("of an observer")
+
+    x, y = arrays()
+    with wp.Tape() as inner:
+        launch(x, y)
+    with wp.Tape() as outer:
+        with events.observing(Fails()), pytest.raises(KeyError, match="of an observer"):
+            inner.backward(grads={y: np.ones(2, np.float32)})
+        launch(x, y)
+    assert len(outer.records) == 1
+
+
 def test_observers_nest_and_each_is_told_once() -> None:
     x, y = arrays()
     one, two = Heard(), Heard()

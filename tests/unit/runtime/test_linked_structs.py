@@ -282,3 +282,23 @@ def test_commands_and_graphs_take_arrays_as_they_are():
     x.assign(np.array([1.0, 2.0, 3.0]))
     wp.capture_launch(capture.graph)
     assert x.numpy().tolist() == [2.0, 2.0, 5.0]
+
+
+@wp.kernel
+def fill_and_fail(groups: wp.array(dtype=Group)):
+    i = wp.tid()
+    groups[i].x[0] = 7.0
+    wp.expect_eq(groups[i].scale, 0.0)
+
+
+def test_what_a_launch_wrote_is_there_where_an_expectation_failed():
+    xs = [wp.zeros(2, dtype=float), wp.ones(3, dtype=float)]
+    groups = []
+    for x in xs:
+        g = Group()
+        g.scale, g.x = 1.0, x
+        groups.append(g)
+    given = wp.array(groups, dtype=Group)
+    with pytest.raises(LaunchError, match="E210"):
+        wp.launch(fill_and_fail, 2, [given])
+    assert [x.list()[0] for x in xs] == [7.0, 7.0]

@@ -176,3 +176,11 @@ def test_what_is_refused():
         wp.Launch(3)
     with pytest.raises(wp.EngineError):
         wp.Launch(generic)
+
+
+def test_gradients_of_a_recorded_adjoint_are_as_many_as_its_arguments():
+    x, y = wp.ones(3, requires_grad=True), wp.zeros(3, requires_grad=True)
+    for record in (False, True):
+        with pytest.raises(LaunchError, match=r"(?s)E201.*expected 2 adjoints, got 3"):
+            wp.launch(square, 3, [x], [y], adj_inputs=[x.grad, None], adj_outputs=[y.grad],
+                      adjoint=True, record_cmd=record)  # fmt: skip

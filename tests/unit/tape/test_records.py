@@ -3,6 +3,7 @@
 import ast
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import engine as wp
@@ -116,3 +117,14 @@ def test_only_records_know_their_classes():
                 continue
             found = names.intersection(_asked(ast.parse(path.read_text(encoding="utf-8"))))
             assert not found, f"{path.relative_to(ROOT)} asks whether a record is {found}"
+
+
+def test_copies_add_gradients_where_numpy_raises() -> None:
+    x = wp.array([1.0], dtype=float, requires_grad=True)
+    y = wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.copy(y, x)
+    x.grad.fill_(3e38)
+    with np.errstate(all="raise"):
+        tape.backward(grads={y: np.array([3e38], np.float32)})
+    assert np.isinf(x.grad.numpy()).all()

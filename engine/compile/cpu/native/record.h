@@ -1,4 +1,4 @@
-// Whole launches, recorded or not: as `launch` and `Tape.run_launch` do it, where nothing is to be
+// Whole launches, recorded or not: as `launch.run` does it, where nothing is to be
 // said of them.
 #pragma once
 #include "hold.h"
@@ -357,7 +357,7 @@ object* made(object*, object* const* given, int64_t n) {
 
 // A grid as Python's short way takes it; null for others. The caller drops it.
 object* grid(object* dim) {
-    constexpr long long LONGEST = (1LL << 31) - 1, SHORT = 1 << 20;  // as in `launch`
+    constexpr long long LONGEST = (1LL << 31) - 1, SHORT = 1 << 20;  // three of it are below all limits
     const bool one = type_of(dim) == py.tuple_type && py.tuple_size(dim) == 1;
     if (one) dim = py.tuple_item(dim, 0);
     if (type_of(dim) == py.integer) {
