@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.compile.cpu.launcher import maker
-from engine.diagnostics.site import call_site
 from engine.lang.structs import ARRAYS, StructType, TupleType, UserType
 from engine.lang.types import ScalarType, shape_of
 from engine.lang.vectors import vector_class
@@ -161,14 +160,12 @@ class Launch:
             came = native.launched(kernel, dim, params, (), device, None, False)
             if came is not None:
                 return None if came is True else quick.finish(*came)
-        tape = events.tape()
-        token = events.with_tape(None)
-        if tape is not None:
-            events.enter(events.PassedOver(tape, call_site(), "command"))
+        before = events.here.get()
         try:
+            events.here.set(events.passing_over("command"))
             run(bind(kernel, dim, params, (), device))
-        finally:
-            events.restore(token)
+        finally:  # whatever a signal's handler interrupts
+            events.here.set(before)
 
     def _position(self, index: Any) -> int:
         count = len(self.params)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from engine import config
 from engine.classes import dataclass
-from engine.diagnostics.site import Site, is_own
+from engine.diagnostics.site import Site, call_site, is_own
 from engine.locks import Lock
 
 if TYPE_CHECKING:
@@ -52,24 +52,24 @@ class Optimized:
 class Observer:
     """Is told what happens. Its methods do nothing: an observer has those that it needs.
 
-    heeds: the names of the methods that a class has of its own. is_tape, is_graph: whether it is a
-    tape that records, or a graph that is captured. bounds, races: whether launches are watched for
-    accesses outside of arrays, and for races. keeps: whether memory that may change unseen is
+    _heeds: the names of the methods that a class has of its own. _is_tape, _is_graph: whether it is
+    a tape that records, or a graph that is captured. bounds, races: whether launches are watched
+    for accesses outside of arrays, and for races. keeps: whether memory that may change unseen is
     copied where it is held.
     """
 
     __slots__ = ()
 
-    heeds: ClassVar[frozenset[str]] = frozenset()
-    is_tape: ClassVar[bool] = False
-    is_graph: ClassVar[bool] = False
+    _heeds: ClassVar[frozenset[str]] = frozenset()
+    _is_tape: ClassVar[bool] = False
+    _is_graph: ClassVar[bool] = False
     keeps: ClassVar[bool] = False
     bounds: bool = False
     races: bool = False
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        cls.heeds = frozenset(
+        cls._heeds = frozenset(
             name for name, value in vars(Observer).items()
             if callable(value) and getattr(cls, name) is not value
         )  # fmt: skip
@@ -173,11 +173,13 @@ class Observer:
         """A tape is about to forget its records."""
 
 
-class Recorder(Observer):
-    """What a tape is to the runtime."""
+class Recorder:
+    """What a tape is to the runtime. It has no events: these are names that users may want."""
 
     __slots__ = ()
-    is_tape = True
+    _heeds: ClassVar[frozenset[str]] = frozenset()
+    _is_tape: ClassVar[bool] = True
+    _is_graph: ClassVar[bool] = False
 
     def begin_launch(self, launch: BoundLaunch) -> tuple[Executable, Done]:
         """Has a launch that is about to run recorded.
@@ -238,7 +240,7 @@ class Taker(Observer):
     """What takes operations in place of running them: a graph that is captured."""
 
     __slots__ = ()
-    is_graph = True
+    _is_graph = True
 
     def add(self, operation: Callable[[], object], records: Recorder | None = None) -> None:
         """Takes one. records: the tape that it records on, where that is not the active one."""
@@ -261,7 +263,7 @@ class PassedOver(Observer):
 
 # ---- who observes
 
-Here = tuple[Observer, ...]
+Here = tuple["Observer | Recorder", ...]
 
 # Those of the context: native functions look here, too, and at the list.
 here: ContextVar[Here] = ContextVar("engine_observers", default=())
@@ -272,14 +274,16 @@ _by_setting: dict[str, Observer] = {}
 _lock = Lock()
 
 
-def observers() -> Here:
+def observers() -> tuple[Observer, ...]:
     """All who are to be told now."""
-    found = here.get()
-    if everywhere:
-        found = (*everywhere, *found)
+    found: tuple[Observer, ...] = ()
     if config.print_launches or config.verify_fp:
         settings = vars(config)
-        found = (*found, *(o for name, o in _by_setting.items() if settings[name]))
+        found = tuple(o for name, o in _by_setting.items() if settings[name])
+    if everywhere:
+        found = (*found, *everywhere)
+    if local := here.get():
+        found = (*found, *(o for o in local if isinstance(o, Observer)))
     return found
 
 
@@ -295,7 +299,7 @@ def observing(observer: Observer) -> Iterator[None]:
             _remove(everywhere, observer)
 
 
-def _remove(found: list[Observer], observer: Observer) -> None:
+def _remove(found: list[Any], observer: object) -> None:
     """Takes out the one that came last: an observer may be there several times."""
     for k in range(len(found) - 1, -1, -1):
         if found[k] is observer:
@@ -311,12 +315,12 @@ def by_setting(name: str, observer: Observer) -> None:
     _by_setting[name] = observer
 
 
-def enter(observer: Observer) -> None:
+def enter(observer: Observer | Recorder) -> None:
     """Has an observer told what happens in this context, until it leaves."""
     here.set((*here.get(), observer))
 
 
-def leave(observer: Observer) -> None:
+def leave(observer: Observer | Recorder) -> None:
     """Ends that, if it is so: a block may be left in another context than it was entered in."""
     found = here.get()
     if len(found) == 1 and found[0] is observer:
@@ -327,15 +331,35 @@ def leave(observer: Observer) -> None:
         here.set(tuple(others))
 
 
-def with_tape(tape: Recorder | None) -> Token[Here]:
-    """Has a tape record in place of all that do, None for none; until `restore`."""
-    found = tuple(o for o in here.get() if not o.is_tape)
-    return here.set(found if tape is None else (*found, tape))
+def pause_tapes() -> Here:
+    """Has no tape record, until `resume_tapes` gets what this gives."""
+    found = here.get()
+    paused = tuple(o for o in found if o._is_tape)
+    if paused:
+        here.set(tuple(o for o in found if not o._is_tape))
+    return paused
+
+
+def resume_tapes(paused: Here) -> None:
+    """Has tapes record again; what else has come here meanwhile stays."""
+    if paused:
+        here.set((*paused, *here.get()))
+
+
+def passing_over(kind: Literal["graph", "command"]) -> Here:
+    """Those who observe here while a graph or command runs: no tape, which is known to observers.
+
+    To be called from where a user's call runs it.
+    """
+    found = here.get()
+    others = tuple(o for o in found if not o._is_tape)
+    passed = tape() if everywhere and len(others) < len(found) else None
+    return others if passed is None else (*others, PassedOver(passed, call_site(2), kind))
 
 
 def without_recording() -> Token[Here]:
     """Has no tape record, and no graph take what happens; until `restore`."""
-    return here.set(tuple(o for o in here.get() if not (o.is_tape or o.is_graph)))
+    return here.set(tuple(o for o in here.get() if not (o._is_tape or o._is_graph)))
 
 
 def with_observer(observer: Observer) -> Token[Here]:
@@ -343,7 +367,7 @@ def with_observer(observer: Observer) -> Token[Here]:
     return here.set((*here.get(), observer))
 
 
-def is_alone(observer: Observer) -> bool:
+def is_alone(observer: Observer | Recorder) -> bool:
     """Whether an observer is the only one here."""
     found = here.get()
     return len(found) == 1 and found[0] is observer
@@ -360,7 +384,7 @@ def tape() -> Recorder | None:
     if not found:
         return None
     for o in reversed(found):
-        if o.is_tape:
+        if o._is_tape:
             return o  # type: ignore[return-value]
     return None
 
@@ -368,7 +392,7 @@ def tape() -> Recorder | None:
 def graph() -> Taker | None:
     """The graph that is captured here."""
     for o in reversed(here.get()):
-        if o.is_graph:
+        if o._is_graph:
             return o  # type: ignore[return-value]
     return None
 
@@ -396,7 +420,7 @@ def are_writes_observed() -> bool:
     found = here.get()
     if not (found or everywhere):
         return False
-    return any("writing" in o.heeds for o in (*everywhere, *found))
+    return any("writing" in o._heeds for o in (*everywhere, *found))
 
 
 # ---- what happens
@@ -417,13 +441,15 @@ def deferred(operation: Callable[[], object], records: Recorder | None = None) -
 def needs_host(what: str) -> None:
     """To be called before what only the host can do. Raises NotCaptured where a device captures."""
     for o in here.get():
-        o.needs_host(what)
+        if "needs_host" in o._heeds:
+            o.needs_host(what)  # type: ignore[union-attr]
 
 
 def writing(memory: Storage, lo: int, hi: int) -> None:
     """Tells that bytes are about to change."""
     for o in (*everywhere, *here.get()):
-        o.writing(memory, lo, hi)
+        if "writing" in o._heeds:
+            o.writing(memory, lo, hi)  # type: ignore[union-attr]
 
 
 def tell(event: str, *what: Any) -> None:

@@ -12,7 +12,6 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from engine import hooks
-from engine.diagnostics.site import call_site
 from engine.lang.types import is_integer
 from engine.runtime import events
 from engine.runtime.array import array
@@ -101,27 +100,19 @@ class Graph(events.Taker):
         """Runs the operations. Tapes that it has not made go on from where they are."""
         for anew in self._fresh:
             anew()
-        before = now = events.tape()
+        before, now = events.here.get(), events.tape()
         waiting = self._root._waiting
-        outer = None
-        if before is not None:
-            outer = events.with_observer(events.PassedOver(before, call_site(), "graph"))
-        token = None
         try:
+            others = events.passing_over("graph")
             for operation, tape in self._steps:
                 if tape is not now:
-                    if token is not None:
-                        events.restore(token)
-                    token = events.with_tape(tape)
+                    events.here.set(others if tape is None else (*others, tape))
                     now = tape
                 if waiting and tape is not None and (rewind := waiting.pop(id(tape), None)):
                     rewind()
                 operation()
         finally:
-            if token is not None:
-                events.restore(token)
-            if outer is not None:
-                events.restore(outer)
+            events.here.set(before)  # whatever a signal's handler has interrupted
 
     @property
     def left_to_python(self) -> str:

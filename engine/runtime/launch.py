@@ -238,11 +238,11 @@ def bind_off_tape(
     plan: Plan, given: list[Any], dim: tuple[int, ...], device: Any = None
 ) -> tuple[list[Any], bytes]:
     """Binds arguments; a tape that is active does not record what is copied for them."""
-    token = events.with_tape(None)
+    token = events.pause_tapes()
     try:
         return plan.bind(given, dim, device)
     finally:
-        events.restore(token)
+        events.resume_tapes(token)
 
 
 def grid(dim: Any, kernel: Kernel) -> tuple[int, ...]:

@@ -184,12 +184,12 @@ class Gathered(Block):
 
     def move(self, dest: array, src: array) -> None:
         """Copies elements; at once too where a graph is captured, for what is to be read there."""
-        token = None if self.taped else events.with_tape(None)
+        token = None if self.taped else events.pause_tapes()
         try:
             copy(dest, src)
         finally:
             if token is not None:
-                events.restore(token)
+                events.resume_tapes(token)
         if events.graph() is not None:
             _move(dest, src)
 

@@ -175,7 +175,16 @@ class Capture(events.Observer):
             self.on_launch(kernel, index, call_site(2))
 
     def follows(self, tape: Any) -> bool:
-        return self.open and self._source(tape) is not None
+        if not self.open:
+            return False
+        notes = tape._notes
+        if not notes or self in notes:
+            return bool(notes)
+        records = tape._made()
+        if any(source.records is records for source in notes.values()):
+            return False
+        self._noted(tape)  # others have followed it, and it has begun anew since
+        return True
 
     def copies(self, tape: Any, kernel: str) -> bool:
         return self.wants is None or self.wants(kernel)
@@ -267,19 +276,17 @@ class Capture(events.Observer):
         source = self._source(tape)
         if source is not None:
             source.forget()
-        elif tape.notes:  # others have followed it: from now on, this one does, too
-            self._noted(tape)
 
     # ---- what it keeps with tapes
 
     def _source(self, tape: Any) -> Source | None:
-        notes = getattr(tape, "notes", None)
+        notes = getattr(tape, "_notes", None)
         return notes.get(self) if notes else None
 
     def _noted(self, tape: Any) -> Source:
-        if tape.notes is None:
-            tape.notes = {}
-        source = tape.notes[self] = Source(tape, self.monitor)
+        if tape._notes is None:
+            tape._notes = {}
+        source = tape._notes[self] = Source(tape, self.monitor)
         return source
 
     def _present(self, tape: Any) -> CapturedTape:
@@ -316,7 +323,7 @@ def passed_over(monitor: Monitor) -> tuple[CapturedTape, events.PassedOver] | No
 
 
 def _captured_for(monitor: Monitor, tape: Any) -> CapturedTape | None:
-    for source in (getattr(tape, "notes", None) or {}).values():
+    for source in (getattr(tape, "_notes", None) or {}).values():
         if source.monitor is monitor:
             return source.captured  # type: ignore[no-any-return]
     return None

@@ -50,12 +50,12 @@ def _try_replays(tape: Tape, loss: array | None, grads: Any) -> bool:
     if backs is None:
         return False
     _begin(tape, functions, loss, grads)
-    token = events.with_tape(None)
+    token = events.pause_tapes()
     try:
         for replay, back in zip(reversed(replays), reversed(backs), strict=True):
             replay.backward(back)
     finally:
-        events.restore(token)
+        events.resume_tapes(token)
     return True
 
 

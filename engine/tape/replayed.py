@@ -39,7 +39,7 @@ class ReplayedTape(Block, events.Recorder):
     _unmade: tuple[list[Record], list[Replay]] | None = None
     _token: Any = None
     # What observers keep with the tape: it goes when the tape does.
-    notes: dict[events.Observer, Any] | None = None
+    _notes: dict[events.Observer, Any] | None = None
     _seeded: dict[int, array]
     _former: Collection[array]
     loss: array | None

@@ -347,7 +347,7 @@ class Tape(ReplayedTape):
         records, restored = self._made(), self._restored()
         begins = (seeds or lying_seeds(records)) if followers else seeds
         run = Pass(records, begins, restored, self._overwrites.mixed, call_site())
-        token, done = events.with_tape(None), False
+        token, done = events.pause_tapes(), False
         try:
             for o in followers:
                 o.tape_reversing(self, run)
@@ -363,7 +363,7 @@ class Tape(ReplayedTape):
                 for o in followers:
                     o.tape_reversed(self, done)
             finally:
-                events.restore(token)
+                events.resume_tapes(token)
 
     def visualize(
         self,

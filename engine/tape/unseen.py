@@ -260,7 +260,7 @@ def unseen(
     tapes: list[Any] = [getattr(anew, "__self__", None) for anew in fresh]
     for k in range(len(tapes)):
         tape = tapes[k]
-        if type(tape) is not Tape or tape.notes or weakref.getweakrefcount(tape):
+        if type(tape) is not Tape or tape._notes or weakref.getweakrefcount(tape):
             return None
         if references(tape) != mentions((*operations, *steps), fresh, tape) + 1:  # the list
             return None

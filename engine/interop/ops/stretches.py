@@ -81,11 +81,11 @@ def _record(
     site, began = call_site(2), perf_counter()
     stretch = make(function)
     # What the function does with arrays of the engine itself is its own affair.
-    token = events.with_tape(None)
+    token = events.pause_tapes()
     try:
         results = stretch.run([present(a) for a in given])
     finally:
-        events.restore(token)
+        events.resume_tapes(token)
     outs = _made(given, results) if made is None else made
     _check(door, stretch, results, outs)
     results = [x.reshape(a._parts.shape) for x, a in zip(results, outs, strict=True)]

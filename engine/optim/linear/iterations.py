@@ -42,11 +42,11 @@ class System:
                 a.storage.before_write(a.lo, a.hi)
                 a._put(values.reshape(a._parts.shape) if values.size != 1 or a._parts.size == 1
                        else values[0])  # fmt: skip
-            token = events.with_tape(None)  # the solution's gradient is that of the system
+            token = events.pause_tapes()  # the solution's gradient is that of the system
             try:
                 op.matvec(self._in, self._out, self._out, 1.0, 0.0)
             finally:
-                events.restore(token)
+                events.resume_tapes(token)
             found: NumpyArray = self._out._host().astype(np.float64).reshape(-1)
             return self._masked(found)
 

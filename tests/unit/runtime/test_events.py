@@ -109,7 +109,7 @@ def test_what_a_class_heeds_is_what_it_has() -> None:
     class Writes(Silent):
         def writing(self, memory: Any, lo: int, hi: int) -> None: ...
 
-    assert not Silent.heeds and Writes.heeds == {"writing"}
+    assert not Silent._heeds and Writes._heeds == {"writing"}
     assert not events.are_writes_observed()
     with events.observing(Silent()):
         assert not events.are_writes_observed() and events.are_any()
@@ -224,6 +224,53 @@ def test_settings_have_observers(
     assert "kernel" in capsys.readouterr().out
     monkeypatch.setattr(wp.config, setting, False)
     assert events.observers() == ()
+
+
+def test_names_of_events_are_free_for_users_on_tapes() -> None:
+    class Own(wp.Tape):
+        def launched(self) -> int:  # type: ignore[override]
+            return len(self.records)
+
+        def made(self) -> str:
+            return "mine"
+
+    x, y = arrays()
+    tape: Any = Own()
+    tape.notes = "run 1"
+    with events.observing(Heard()), wp.capturing() as capture, tape:
+        launch(x, y)
+    assert (tape.launched(), tape.made(), tape.notes) == (1, "mine", "run 1")
+    assert not capture.tapes  # it was made before
+
+
+def test_a_capture_that_a_recorded_function_begins_goes_on_after_the_pass() -> None:
+    x, y = arrays()
+
+    def begin() -> None:
+        wp.capture_begin()
+        launch(x, y)
+
+    with wp.Tape() as tape:
+        tape.record_func(begin, [x])
+    with wp.Tape() as outer:
+        tape.backward()
+        assert events.tape() is outer
+        graph = wp.capture_end()
+    assert len(graph) == 1 and events.here.get() == ()
+
+
+def test_a_launch_is_logged_before_observers_are_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x, y = arrays()
+    monkeypatch.setattr(wp.config, "print_launches", True)
+
+    def fails(*what: Any) -> None:
+        raise KeyError
+
+    with pytest.raises(KeyError), wp.capturing(on_launch=fails):
+        launch(x, y)
+    assert "double" in capsys.readouterr().out
 
 
 def test_an_observer_may_be_there_twice_and_one_end_is_one() -> None:

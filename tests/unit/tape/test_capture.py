@@ -260,3 +260,34 @@ def test_what_is_captured_knows_whether_its_tape_can_still_run_backward():
         with tape:
             launch(x, y)
     assert [t.gone for t in capture.tapes] == [True, True, False]
+
+
+def test_a_tape_that_was_captured_and_begins_anew_goes_to_a_later_capture():
+    x, y = wp.ones(3, requires_grad=True), wp.zeros(3, requires_grad=True)
+    with wp.capturing() as first:
+        tape, kept = wp.Tape(), wp.Tape()
+        for t in (tape, kept):
+            with t:
+                launch(x, y)
+    tape.reset()
+    with wp.capturing() as second:
+        for t in (tape, kept):
+            with t:
+                launch(x, y)
+    assert [len(t.records) for t in first.tapes] == [1, 1]
+    assert [len(t.records) for t in second.tapes] == [1]  # the other one goes on
+
+
+def test_late_captures_get_what_a_graph_leaves_of_a_tape():
+    x, y = wp.ones(3, requires_grad=True), wp.zeros(3, requires_grad=True)
+    z, tape = wp.zeros(3, requires_grad=True), wp.Tape()
+    with wp.capturing(late=True), tape:
+        launch(x, y)
+    with wp.ScopedCapture() as captured, tape:
+        launch(y, z)
+    wp.capture_launch(captured.graph)
+    with wp.capturing(late=True) as capture:
+        wp.capture_launch(captured.graph)
+        tape.backward(grads={z: np.ones(3, np.float32)})
+    (found,) = capture.tapes
+    assert len(found.records) == 2 and found.passes == 1
