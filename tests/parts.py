@@ -69,9 +69,8 @@ def cut(threads: int, thresholds: dict[str, int] = SMALL) -> Iterator[list[tuple
 
 
 def compared(
-    how: Any, entry: Any, dim: Any, args: Any, limits: Any, journal: Any, spare: Any,
-    first: Any = None,
-) -> Any:  # fmt: skip
+    how: Any, entry: Any, dim: Any, args: Any, limits: Any, journal: Any, spare: Any
+) -> Any:
     """What `_in_parts` gives, if it is the same for any number of threads."""
     before = memory(entry, args)
     runs = []
@@ -79,11 +78,11 @@ def compared(
     for count in THREADS:
         put(before)
         runner.thread_count = lambda count=count: count
-        out = _in_parts(how, entry, dim, args, limits, journal, spare, first)
+        out = _in_parts(how, entry, dim, args, limits, journal, spare)
         runs.append(told(out) if out.error else (told(out), memory(entry, args)))
     assert runs[0] == runs[1] == runs[2], f"{entry.symbol}: threads decide over the result"
     exact = all(p.kind in ("min", "max") for p in how.private)
-    if len(how.rounds) == 1 and exact and journal is first is None and not out.error:
+    if len(how.rounds) == 1 and exact and journal is None and not out.error:
         after = memory(entry, args)
         put(before)
         whole = _whole(entry, dim, args, limits, None, None, spare)
