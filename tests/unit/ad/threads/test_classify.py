@@ -35,7 +35,7 @@ def classes(kernel: Any, dim: Any, args: list[Any], adjoint: bool = False) -> di
 
 def packed(kernel: Any, args: list[Any]) -> list[Any]:
     params = kernel.plan.params
-    return [p.pack(a) if p.array_kind is None else a
+    return [p.packed(a) if p.array_kind is None else a
             for p, a in zip(params, args, strict=False)] + args[len(params) :]  # fmt: skip
 
 
