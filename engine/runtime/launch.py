@@ -105,7 +105,9 @@ def launch(
     bound = bind(kernel, dim, inputs, outputs, device, record_tape, adjoint, record_cmd)
     adjoints = adjoint_launch.asked(bound, adj_inputs, adj_outputs) if adjoint else None
     if record_cmd:
-        return command.recorded(bound, device, adjoints)
+        made = command.recorded(bound, device, adjoints)
+        made.block_dim, made.max_blocks, made.stream = block_dim, max_blocks, stream
+        return made
     return adjoint_launch.launch(bound, adjoints or [])
 
 

@@ -450,34 +450,24 @@ def test_gradients_are_those_of_torch() -> None:
             wp.to_torch(x[::-1])
 
 
-def test_commands_take_the_short_way(there: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recorded launch asks no more of Python than a launch, and looks at what has changed."""
-    from engine.runtime import launch as module
-
+def test_commands_look_at_what_has_changed(there: Any) -> None:
     x = wp.array(np.arange(8, dtype=np.float32), device=there)
     y, z = wp.zeros(8, dtype=float, device=there), wp.zeros(8, dtype=float, device=there)
     command = wp.launch(saxpy, 8, [2.0, x, y], [z], device=there, record_cmd=True)
     for _ in range(3):
         command.launch()
-    asked: list[Any] = []
-    run = module.launch
-    monkeypatch.setattr(module, "launch", lambda *a, **k: (asked.append(a), run(*a, **k))[1])
     z.zero_()
     command.launch()
     np.testing.assert_array_equal(z.numpy(), 2 * np.arange(8))
-    assert not asked
     command.set_param_by_name("a", 3.0)
     command.launch()
     np.testing.assert_array_equal(z.numpy(), 3 * np.arange(8))
-    assert not asked
     with wp.Tape() as tape:  # nor is it recorded
         command.launch()
     assert not tape.records
-    asked.clear()
     command.set_param_by_name("x", wp.zeros(8, dtype=float, device="cpu"))
     with pytest.raises(wp.LaunchError, match="E204"):
         command.launch()
-    assert asked
     command.set_param_by_name("x", x)
     with wp.ScopedCapture(device=there) as capture:
         command.launch()
