@@ -43,18 +43,12 @@ SPOILINGS: dict[str, tuple[str, str, str]] = {
         "    set(s, S_HOLD, reference);\n",
         "    drop(reference);\n",
     ),
-    # `tape.zero()` leaves the gradient of the last array, which is mostly the one that was seeded.
-    "seed-not-cleared": (
-        "gradients.h",
-        "    for (int64_t k = 0; k < grads.count; ++k) {\n        if (wipe(",
-        "    for (int64_t k = 0; k < grads.count - 1; ++k) {\n        if (wipe(",
-    ),
-    # The adjoint of a launch takes the row of the launch after it, where both are of one kernel.
-    "row-reused": (
+    # The adjoint of a launch takes the record of the launch after it, where both are of one kernel.
+    "record-reused": (
         "back.h",
         "    const seen_t one = launches[k];\n    if (!one.quiet",
         "    const bool reused = k + 1 < launches.count\n"
-        "        && launches.of[k + 1].recipe == launches.of[k].recipe;\n"
+        "        && &launches.recipe(k + 1) == &launches.recipe(k);\n"
         "    const seen_t one = launches[k + reused];\n    if (!one.quiet",
     ),
 }

@@ -50,7 +50,7 @@ ROWS = (
     Row("plain ways to run a kernel as written", r"^\s+executable\.run\(|plan\.forward\.run\(",
         2, 1, without=r"engine/runtime/execute\.py"),
     Row("native ways to run one, by where they are asked", r"native\.launched\(|functions\.whole\(",
-        3, 1),
+        2, 1),
     Row("plain ways through a tape backward", r"record\.reverse\(run\.", 1, 1),
     Row("native ways through a tape backward, by where they are asked", r"\btry_reverse\(self", 1,
         1),

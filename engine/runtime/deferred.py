@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from engine.compile.cpu.launcher import maker
-
 if TYPE_CHECKING:
     from engine.runtime.array import array
     from engine.runtime.events import Recorder
@@ -39,18 +37,13 @@ class DeferredLaunch:
 class DeferredWrite:
     """A copy of `src`, or a fill with `element` where that is None. run: as of a launch."""
 
-    __slots__ = ("_clears", "dest", "element", "run", "src")
+    __slots__ = ("dest", "element", "run", "src")
 
     def __init__(self, dest: array, src: array | None, element: Any, run: Operation) -> None:
         self.dest = dest
         self.src = src
         self.element = element
         self.run = run
-        # Zeros of a whole array off any tape, as a loss gets them each time.
-        self._clears = src is None and element is dest._info.zero
 
     def __call__(self) -> None:
-        functions = maker.functions
-        if self._clears and functions is not None and functions.clear(self.dest):
-            return
         self.run()

@@ -208,8 +208,6 @@ def _ran(
 
 def run_again(launch: BoundLaunch) -> None:
     """Runs a launch that was captured; geometry that it queries may have been built anew."""
-    if quick.try_again(launch):
-        return
     plan = launch.plan
     if plan.tables:
         bind = plan.bind if launch.recorded else partial(bind_off_tape, plan)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from engine import config
 from engine.compile.backend import Backend, Marks
-from engine.compile.cpu.launcher import Words, kinds_words, maker
+from engine.compile.cpu.launcher import Words
 from engine.compile.pipeline import Variants
 from engine.lang.structs import PLACES, Argument, leaves
 from engine.lang.types import is_float
@@ -82,7 +82,6 @@ class Plan:
         self.plain: bool = (
             self.arguments is None and self.relinks is None and not (self.tables or self.apart)
         )
-        self._words: Words | Literal[False] | None = None
         # What native functions are told of it, and where: see `quick`. 0 before it was compiled.
         self._recipe: Words | None = None
         self.recipe: int | None = 0
@@ -125,13 +124,6 @@ class Plan:
                 self._adjoints[wrt, journaled] = found
         return found
 
-    @property
-    def words(self) -> Words | Literal[False]:
-        """What `Functions.pack` is told of the parameters; False where it cannot pack them."""
-        if self._words is None:
-            self._words = kinds_words([(p.array_kind, p.kind) for p in self.params]) or False
-        return self._words
-
     def bind(
         self, args: list[Any], dim: tuple[int, ...] = (1,), device: Device | None = None
     ) -> tuple[list[Any], bytes]:
@@ -148,11 +140,6 @@ class Plan:
             names = ", ".join(p.name for p in self.params)
             raise fail("E201", f"kernel {self.kernel.key!r} got the wrong number of arguments",
                        f"expected {self.count} ({names}), got {len(args)}")  # fmt: skip
-        made = maker.functions
-        if made is not None and self.words and device is None and not self.apart:
-            packed = made.pack(self.words.at, args)
-            if packed is not None:
-                return args, packed
         parts = []
         for p, v in zip(self.params, args, strict=True):
             if v.__class__ is array and v._ir is p.array_kind:

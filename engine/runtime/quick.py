@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import config
 from engine.compile.cpu import CPU
-from engine.compile.cpu.launcher import Functions, Words, maker, row_words
+from engine.compile.cpu.launcher import Functions, Words, kinds_words, maker, row_words
 from engine.diagnostics.site import Site, call_site
 from engine.lang.types import ArrayType
 from engine.locks import Lock
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from engine.runtime.execute import Executable
     from engine.runtime.plan import Plan
-    from engine.runtime.plan_parts import BoundLaunch
 
 # What shares no memory with anything that is written; always this object.
 NOBODY: frozenset[str] = frozenset()
@@ -54,20 +53,6 @@ def _late() -> dict[str, Any]:
 maker.begin((events.everywhere, others), _late)
 
 
-def try_again(launch: BoundLaunch) -> bool:
-    """Runs a launch natively that was bound before; False where nothing has happened."""
-    functions, plan = maker.functions, launch.plan
-    if functions is None or not (plan.recipe and launch.recorded and launch.simple):
-        return False
-    n, values, dim = launch.inputs, launch.values, launch.dim
-    came = functions.whole(plan.recipe, dim, values[:n], values[n:], True, launch.site)
-    if came is None:
-        return False
-    if came is not True:
-        finish(plan, dim, *came)
-    return True
-
-
 def finish(plan: Plan, dim: Any, state: bytes, of: Any) -> None:
     """Tells what a native launch left. state: its launch structure. of: its values, or its record,
     which is not on the tape then.
@@ -95,11 +80,6 @@ def functions() -> Functions | None:
     return maker.functions
 
 
-def made() -> Functions | None:
-    """The native functions, also where they are not to be used any more."""
-    return maker.made
-
-
 def tell(**known: Any) -> None:
     """What the tape is, by the names of `engine.compile.cpu.table`."""
     maker.tell(**known)
@@ -107,8 +87,8 @@ def tell(**known: Any) -> None:
 
 def recipe(plan: Plan, forward: Executable) -> Words | None:
     """What the functions are told of a plan; None where its launches need Python."""
-    kinds = plan.words
-    if not kinds or plan.backend is not CPU or plan.count > _MOST:
+    kinds = kinds_words([(p.array_kind, p.kind) for p in plan.params])
+    if kinds is None or plan.backend is not CPU or plan.count > _MOST:
         return None
     parts = [
         _counted(plan.writes, 1), _counted([i for pair in plan.pairs for i in pair], 2),
@@ -119,13 +99,11 @@ def recipe(plan: Plan, forward: Executable) -> Words | None:
     return Words([plan.count, kinds.at, *map(id, objects), *(p.at for p in parts)], kinds, parts)
 
 
-def places(of: Sequence[tuple[storage.Storage, int, int]]) -> Words | None:
-    """Ranges of memory, for `Functions.hold_all`; None where Python has to look."""
-    return row_words(of, storage.Storage)
-
-
 def pairs(of: Sequence[tuple[array, object]]) -> Words | None:
-    """Arrays with what is known of each, for `Functions.ask_same`, `have_same`; None as above."""
+    """Arrays with what is known of each, for `Functions.ask_same`, `have_same`.
+
+    None where Python has to look.
+    """
     return row_words(of, array)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from engine import config
 from engine.compile.backend import Batch, Limits, Outcome, Step
 from engine.compile.cpu import CPU
-from engine.compile.cpu.launcher import write_words
 from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Noted, Operation
@@ -28,20 +27,16 @@ Simple = DeferredLaunch | DeferredWrite
 class Writes:
     """The memory that several launches write, in their order."""
 
-    __slots__ = ("_by", "_words")
+    __slots__ = ("_by",)
 
     def __init__(self, arrays: Iterable[array]) -> None:
         by: dict[Storage, list[tuple[int, int]]] = {}
         for a in arrays:
             by.setdefault(a.storage, []).append((a.lo, a.hi))
         self._by = [(s, len(found), tuple(dict.fromkeys(found))) for s, found in by.items()]
-        self._words = write_words(self._by, Storage)
 
     def are_free(self) -> bool:
         """Whether there is nothing to be said against any of them."""
-        words = self._words
-        if words is not None and CPU.functions is not None and CPU.functions.are_free(words.at):
-            return True
         for storage, _, _ in self._by:  # a generator takes twice the time
             if storage.guard is not None or not storage.writable:
                 return False
@@ -49,9 +44,6 @@ class Writes:
 
     def announce(self) -> None:
         """Announces all of them, where nobody else is told of writes."""
-        if self._words is not None and CPU.functions is not None:
-            CPU.functions.announce_all(self._words.at)
-            return
         for storage, count, ranges in self._by:
             if storage._hold is None:
                 storage.version += count  # all that it would do

@@ -78,9 +78,6 @@ def fill(dest: array, value: Any, what: str) -> None:
 
 def zero(dest: array) -> None:
     """Sets every element to zero, as `fill` does: gradients, again and again."""
-    functions = CPU.functions
-    if functions is not None and functions.clear(dest):
-        return
     storage = dest.storage
     if (
         dest.is_contiguous and storage.writable and storage.guard is None and not events.everywhere

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from copy import copy
 from typing import Any
 
@@ -62,20 +62,8 @@ def gradient_of(value: Any) -> Any:
     return out
 
 
-def clear(listed: list[Any], more: Collection[array], made: Callable[[], Iterable[Record]]) -> None:
-    """Sets the gradients of arrays of launches, and of others, to zero, each once.
-
-    listed: records, or rows that stand for them (see `engine.tape.rows`). made: gives the records.
-    """
-    functions = quick.functions()
-    rest = None if functions is None else functions.cleared(listed, list(more))
-    if rest is not None:
-        _clear_all((), rest)
-    else:
-        _clear_all(made(), more)
-
-
-def _clear_all(records: Iterable[Record], more: Collection[array]) -> None:
+def clear(records: Iterable[Record], more: Iterable[array]) -> None:
+    """Sets the gradients of arrays of records, and of others, to zero, each once."""
     done: set[int] = set()
     for r in records:
         for a in r.graded:

@@ -8,11 +8,12 @@ from engine import config
 from engine.runtime import events, quick
 from engine.runtime.array import array
 from engine.runtime.guards import Guard
-from engine.tape import rows
 from engine.tape.backward import check_seeds
 from engine.tape.gradients import one_of, seed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from engine.tape.tape import Tape
 
 
@@ -32,11 +33,34 @@ def try_reverse(tape: Tape, loss: array | None, grads: Any) -> bool:
         return _try_replays(tape, loss, grads)
     if (array.retains or Guard.made) and any(map(_is_special, tape._arrays())):
         return False
-    listed = tape._listed()
-    if functions.ready(listed) is not True:
+    records = tape._made()[:]  # other threads may forget them
+    if functions.ready(records) is not True:
         return False
     _begin(tape, functions, loss, grads)
-    return rows.run_ready(listed, tape._made)
+    _run(functions, records)
+    return True
+
+
+def _run(functions: Any, records: Sequence[Any]) -> None:
+    """Runs launches backward, in few calls of compiled code."""
+    number = len(records) - 1
+    while number >= 0:
+        came = functions.back_all(records, number)
+        if came is True:
+            return
+        if came is None:
+            records[number].reverse()
+        elif isinstance(came, int):
+            number = came
+            records[number].run_ready()
+        else:
+            number = int.from_bytes(came[:8], "little")
+            r = records[number]
+            adjoint = r.selection.adjoint
+            assert adjoint is not None
+            outcome = adjoint.left(r.dim, r.values, r.blob, came[8:])
+            r.stack_bytes = adjoint.finish(outcome, r.dim).stack_bytes
+        number -= 1
 
 
 def _try_replays(tape: Tape, loss: array | None, grads: Any) -> bool:

@@ -27,8 +27,8 @@ class PassNotes:
 
     layouts: for each a digest of which gradients there are, values: one of what is in them; both
     in hexadecimal digits, one after another. file, line, given: of the pass that was asked for.
-    whole: whether all passes were noted. native: whether compiled code ran a launch or a pass.
-    launches: operations on the tapes of all passes, one as often as a pass ran through it.
+    whole: whether all passes were noted. launches: operations on the tapes of all passes, one as
+    often as a pass ran through it.
     """
 
     layouts: str = ""
@@ -37,7 +37,6 @@ class PassNotes:
     line: int = 0
     given: tuple[Given, ...] = ()
     whole: bool = True
-    native: bool = False
     launches: int = 0
 
     @property

@@ -2,8 +2,8 @@
 
 Compiled code takes whole launches and passes where nobody listens (`engine.compile.cpu.launcher`).
 So nobody listens here: `Tape.backward` is another function meanwhile, which looks once the pass is
-over. It reads memory by its address. No array and no record is made for that, no NumPy view of an
-array is kept, and rows of launches stay rows.
+over. It reads memory by its address. No array and no record is made for that, and no NumPy view of
+an array is kept.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from engine.tape.pass_notes import SIZE, Given, PassNotes
 from engine.tape.records.record import Record
 from engine.tape.tape import Tape
 
-_BEFORE = 6  # what a row has before its arguments: see `compile/cpu/native/launches.h`
 MOST = 64 << 20  # bytes of the gradients of one pass, beyond which it is not noted
 PASSES = 100_000  # that are noted
 
@@ -53,14 +52,12 @@ class PassLog:
         self._given: tuple[Given, ...] = ()
         self._place = ("", 0)
         self._whole = True
-        self._native = False
         self.launches = 0
 
-    def add(self, tape: Tape, native: bool) -> None:
+    def add(self, tape: Tape) -> None:
         """Notes what a pass of a tape has left. It has just come to its end.
 
-        native: whether compiled code had recorded launches there, which the pass may have made
-        records of. Passes of other threads than the main one are left out: their order differs.
+        Passes of other threads than the main one are left out: their order differs.
         """
         if current_thread() is not main_thread():
             return
@@ -87,7 +84,6 @@ class PassLog:
                 found.append(Given(name, shape, dtype.name, data.hex()))
         self._layouts.append(layout.hexdigest())
         self._values.append(value.hexdigest())
-        self._native = self._native or native
         if here:
             self._given = tuple(found)
             at = call_site()
@@ -97,7 +93,7 @@ class PassLog:
         """What was noted so far."""
         return PassNotes(
             "".join(self._layouts), "".join(self._values), *self._place, self._given, self._whole,
-            self._native, self.launches,
+            self.launches,
         )  # fmt: skip
 
 
@@ -110,10 +106,9 @@ def noting(log: PassLog) -> Iterator[None]:
     def backward(
         self: Tape, loss: array | None = None, grads: Mapping[array, Any] | None = None
     ) -> None:
-        native = len(self._rows) > 1
         plain(self, loss, grads)
         if events.graph() is None and not running:
-            log.add(self, native)
+            log.add(self)
 
     replay, running = Graph._replay, list[Graph]()
 
@@ -202,32 +197,14 @@ def _fields(parts: np.ndarray[Any, Any]) -> Iterator[bytes]:
 def _arrays(tape: Tape) -> Iterator[_Place]:
     """The arrays of a tape's operations, in their order; of an array of structs its fields."""
     number = 0
-    replays: Any = ()
-    records = tape._records
-    if tape._unmade is not None:
-        records, replays = tape._unmade
-    for record in records:
+    records, replays = (tape._records, ()) if tape._unmade is None else tape._unmade
+    for record in records or ():
         yield from _of_record(record, number)
         number += 1
     for replay in replays:
         for launch in replay.piece.launches:
             yield from _of_launch(launch.call.plan, launch.call.values, number)
             number += 1
-    rows = tape._rows[1:]
-    k = 0
-    while k < len(rows):
-        plan = rows[k]
-        if plan is None:
-            k += 1
-            continue
-        if isinstance(plan, Plan):
-            values = rows[k + _BEFORE : k + _BEFORE + plan.count]
-            yield from _of_launch(plan, values, number)
-            k += _BEFORE + plan.count + len(plan.held)
-        else:  # a record
-            yield from _of_record(plan, number)
-            k += 1
-        number += 1
 
 
 def _of_record(record: Record, number: int) -> Iterator[_Place]:

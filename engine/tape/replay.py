@@ -121,23 +121,6 @@ class _Order:
         return ranges.setdefault(mine, _Range())
 
 
-class _Places:
-    """Ranges of memory."""
-
-    __slots__ = ("_of", "_words")
-
-    def __init__(self, of: list[Place]) -> None:
-        self._of = of
-        self._words = quick.places(of)
-
-    def hold(self) -> list[Hold]:
-        """Holds on what is there now."""
-        functions = quick.functions()
-        if functions is not None and self._words is not None:
-            return functions.hold_all(self._words.at)
-        return [s.hold(lo, hi) for s, lo, hi in self._of]
-
-
 class RecordedLaunch:
     """A launch that is recorded, as it is each time."""
 
@@ -199,6 +182,11 @@ class Asked:
         return True
 
 
+def _held(places: Iterable[Place]) -> list[Hold]:
+    """Holds on what is there now."""
+    return [s.hold(lo, hi) for s, lo, hi in places]
+
+
 def floats_of(launches: Iterable[RecordedLaunch]) -> dict[int, array]:
     """The arrays of launches that may have gradients, each once."""
     return {id(a): a for x in launches for p in x.call.plan.floats
@@ -251,7 +239,7 @@ class Piece:
         self.launches = launches
         self._writes = Writes(a for x in launches for a in x.writes)
         first, again = order.held()
-        self._before, self._after = _Places(first), _Places(again)
+        self._before, self._after = first, again
         before = {p: k for k, p in enumerate(first)}
         after = {p: k for k, p in enumerate(again, len(before))}
         # Of each launch, where its holds are.
@@ -275,9 +263,9 @@ class Piece:
             for operation in self._operations:
                 operation()
             return None if same else STALE
-        holds = self._before.hold()
+        holds = _held(self._before)
         self._writes.announce()
-        holds += self._after.hold()
+        holds += _held(self._after)
         tape._overwrites.watched(self._order.read)
         done = [0]
         try:

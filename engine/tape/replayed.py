@@ -14,7 +14,6 @@ from engine.runtime.array import array
 from engine.runtime.blocks import Block
 from engine.runtime.deferred import DeferredLaunch, Noted, Operation
 from engine.runtime.plan_parts import BoundLaunch
-from engine.tape import rows
 from engine.tape.memory import MemoryUse, memory_of, own_memory
 from engine.tape.overwrites import MODES, Overwrites
 from engine.tape.records import CopyRecord, FillRecord, LaunchRecord, Record
@@ -26,16 +25,12 @@ if TYPE_CHECKING:  # late: only what is captured and runs again needs it
 
 
 class ReplayedTape(Block, events.Recorder):
-    """The records of a tape. Many are made where somebody looks at them.
+    """The records of a tape. Those of graphs are made where somebody looks at them."""
 
-    Those are of graphs, and of launches that Python had no part in (see `engine.tape.rows`).
-    """
-
-    _records: list[Record]
-    _rows: list[Any]  # they follow the records
+    _records: list[Record] | None  # compiled code adds to them; None where there is no such list
     _overwrites: Overwrites
     _stack: ScopeStack | None
-    # Records, and what follows them; where the tape has no list of all of them.
+    # Records, and what follows them, in place of a list of all.
     _unmade: tuple[list[Record], list[Replay]] | None = None
     _token: Any = None
     # What observers keep with the tape: it goes when the tape does.
@@ -47,23 +42,21 @@ class ReplayedTape(Block, events.Recorder):
     @property
     def records(self) -> list[Record]:
         """What was recorded, in order; it grows with what is recorded from then on."""
-        rows.ended(self._rows)
-        made = self._made()
-        rows.ended(self._rows)  # where graphs had recorded, they are others now
-        return made
+        return self._made()
 
     @records.setter
     def records(self, records: list[Record]) -> None:
-        self._set(records, rows.begun(grows=False))
+        self._set(records)
 
     def _made(self) -> list[Record]:
-        """The records, for a short look: it does not grow with all that is recorded after it."""
-        if rows.has_any(self._rows):
-            rows.make(self._rows, self._records)
-        if self._unmade is not None:
+        """The records, where those of graphs are made if that was not done yet."""
+        made = self._records
+        if made is None:
+            assert self._unmade is not None
             records, replays = self._unmade
-            self._set([*records, *(record for r in replays for record in r.records())])
-        return self._records
+            made = [*records, *(record for r in replays for record in r.records())]
+            self._set(made)
+        return made
 
     @property
     def memory(self) -> MemoryUse:
@@ -74,24 +67,12 @@ class ReplayedTape(Block, events.Recorder):
         """The same, without what captures copied."""
         return own_memory(self._made(), self._overwrites.holds)
 
-    def _listed(self) -> list[Any]:
-        """The records, or rows that stand for all of them."""
-        if rows.has_any(self._rows) and not self._records and self._unmade is None:
-            return self._rows
-        return self._made()
-
-    def _set(self, records: list[Record], new: list[Any] | None = None) -> None:
-        if new is None:
-            new = rows.begun()
-        self._rows[0] = False  # as `rows.ended`, without a call: nobody is to look in between
-        self._rows, self._records, self._unmade = new, records, None
+    def _set(self, records: list[Record]) -> None:
+        self._records, self._unmade = records, None
 
     def _add(self, record: Record) -> None:
         """Puts a record behind all others."""
-        if rows.has_any(self._rows):
-            self._rows.append(record)
-        else:
-            (self._records if self._unmade is None else self._made()).append(record)
+        self._made().append(record)
 
     def _append(self, record: Record, seconds: float | None = None) -> None:
         """The same, and tells those who listen."""
@@ -120,8 +101,7 @@ class ReplayedTape(Block, events.Recorder):
         if not replay.count:
             return
         if self._unmade is None:
-            self._unmade = (self._made(), [])
-            rows.ended(self._rows)
+            self._unmade, self._records = (self._made(), []), None
         self._unmade[1].append(replay)
 
     def _verifies(self) -> bool:

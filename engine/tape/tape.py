@@ -23,7 +23,7 @@ from engine.runtime.execute import Done, Executable
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
 from engine.runtime.plan_parts import BoundLaunch
-from engine.tape import access, rows
+from engine.tape import access
 from engine.tape.backward import (
     Pass,
     check_loss,
@@ -55,8 +55,7 @@ class Tape(ReplayedTape):
     """
 
     def __init__(self) -> None:
-        self._records: list[Record] = []
-        self._rows = rows.begun()
+        self._records: list[Record] | None = []
         self.loss: array | None = None
         self._stack: ScopeStack | None = None  # once there is a scope
         self._seeded: dict[int, array] = {}
@@ -441,9 +440,9 @@ class Tape(ReplayedTape):
         replays = () if self._unmade is None else self._replays()
         if replays:
             more = [a for r in replays for a in (*r.piece.arrays, *self._seeded.values())]
-            clear([], more, list)
+            clear([], more)
         else:
-            clear(self._listed(), self._seeded.values(), self._made)
+            clear(self._made(), self._seeded.values())
 
     def reset(self) -> None:
         """Forgets all records and scopes, and sets the gradients to zero."""
@@ -462,7 +461,7 @@ class Tape(ReplayedTape):
         self.loss = None
 
     def _arrays(self) -> list[array]:
-        found = {id(a): a for a in rows.arrays(self._listed(), self._made)}
+        found = {id(a): a for r in self._made() for a in r.arrays}
         return list((found | self._seeded).values())
 
     def _misused(self, message: str, help: str = "") -> TapeError:

@@ -59,7 +59,7 @@ for k in range(6):
         wp.launch(half, dim=4, inputs=[a])
     t.backward(grads={z: wp.ones_like(z)})
 """,
-    "row-reused": """
+    "record-reused": """
 a, b, z = floats([1, 2, 3, 4]), zeros(4), zeros(4)
 one = wp.ones(4, dtype=float)
 for k in range(6):
@@ -68,21 +68,6 @@ for k in range(6):
         wp.launch(square, dim=4, inputs=[a, b])
         wp.launch(square, dim=4, inputs=[b, z])
     t.backward(grads={z: one})
-""",
-    "seed-not-cleared": """
-a, z, loss = floats([1, 2, 3, 4]), zeros(1), zeros(1)
-three, one = wp.full(1, 3.0, dtype=float), wp.ones(1, dtype=float)
-for k in range(6):
-    loss.zero_()
-    with wp.Tape() as t:
-        wp.launch(total, dim=4, inputs=[a, loss])
-    t.backward(grads={loss: three})
-    t.zero()
-    with wp.Tape() as t:
-        wp.launch(total, dim=4, inputs=[a, loss])
-        wp.launch(square, dim=1, inputs=[loss, z])
-    t.backward(grads={z: one})
-    t.zero()
 """,
     "version-not-counted": """
 a, z = floats([1, 2, 3, 4]), zeros(4)
@@ -200,7 +185,7 @@ def test_what_is_told(name: str, adtool: Any) -> None:
 @pytest.fixture
 def compiled(adtool: Any) -> None:
     """The kernels are in the cache: a script that compiles them is not short where that is slow."""
-    text = PROGRAMS["view-forgotten"] + PROGRAMS["row-reused"]
+    text = PROGRAMS["view-forgotten"] + PROGRAMS["record-reused"]
     assert adtool("check", "--as-run", str(adtool.script(HEAD + text))).returncode == 0
 
 

@@ -41,54 +41,34 @@ class _Method(ctypes.Structure):
 class Functions(NamedTuple):
     """Each gives None where it has not run, and Python has to look at the arguments.
 
-    pack(kinds, values): the arguments as bytes. clear(array): announces
-    zeros for all of a contiguous array off any tape, and writes them; True. many(steps, first,
-    end): runs launches whose writes are announced, one after another; True where they left nothing,
-    else the number of the first that did, and its launch structure. fill, copy: addresses of steps
-    that are no kernels.
+    many(steps, first, end, progress): runs launches whose writes are announced, one after another;
+    True where they left nothing, else the number of the first that did, and its launch structure.
+    fill, copy: addresses of steps that are no kernels.
 
-    Those of whole launches and passes: whole(recipe, dim, inputs, outputs, record, site): a launch,
-    whose site is looked for where it is left out; True, or where it left something a list of its
-    launch structure and its record (which is not on the tape then) or values. ready(listed):
-    whether `back_all` runs all of it. back_all(listed,
-    from): adjoints of records, or of rows (see `engine.tape.rows`), down to the first; True, the
-    number of one that Python has to run, or that of one that left something, with its launch
-    structure. cleared(listed, arrays): sets gradients of records or rows to zero; those of the
-    arrays whose gradients are not among them. made(rows, records, most): puts the records of the
-    first rows behind others, of so many objects of the rows or a few more; of how many.
-    arrays(listed): those of records or rows, each once.
-    seeded(array, cotangent): writes an array or bytes over a gradient, which it makes; True.
-    zeros(models, shape, device, requires_grad): an array of zeros like one of the models, which
-    have shapes. quiet(): True where nobody listens to launches and writes, but for tapes.
-    announced(array): announces a write to it off any tape; True.
+    launched(kernel, dim, inputs, outputs, device, stream, record): a launch that a user asked for.
+    True, or where it left something its plan, its grid, its launch structure, and its record
+    (which is not on the tape then) or values.
 
-    Those of captured sequences, of words of `row_words` and `write_words`: hold_all(places): a
-    list of holds. announce_all(writes), True. are_free(writes): True where nothing is to be said
-    against them. ask_same(flags): True where arrays require gradients as they did.
-    have_same(gradients): True where they have those that they had.
+    ready(records): whether `back_all` runs all of them. back_all(records, from): their adjoints,
+    down to the first; True, the number of one that Python has to run, or that of one that left
+    something, with its launch structure. seeded(array, cotangent): writes an array or bytes over a
+    gradient, which it makes; True. zeros(models, shape, device, requires_grad): an array of zeros
+    like one of the models, which have shapes. quiet(): True where nobody listens to launches and
+    writes, but for tapes. announced(array): announces a write to it off any tape; True.
 
-    launched(kernel, dim, inputs, outputs, device, stream, record): a launch that a user asked for;
-    what `whole` gives, with the plan and grid before that.
+    Those of captured sequences, of words of `row_words`: ask_same(flags): True where arrays require
+    gradients as they did. have_same(gradients): True where they have those that they had.
     """
 
-    pack: Callable[[int, list[Any]], bytes | None]
-    clear: Callable[[Any], bool | None]
     many: Callable[[int, int, int, int], bytes | bool]
-    whole: Callable[..., list[Any] | Literal[True] | None]
     ready: Callable[[list[Any]], bool | None]
     back_all: Callable[..., bytes | bool | int | None]
-    cleared: Callable[[Any, Sequence[Any]], list[Any] | None]
     seeded: Callable[[Any, Any], bool | None]
     zeros: Callable[[dict[tuple[int, ...], Any], Any, Any, bool], Any]
     quiet: Callable[[], bool | None]
     announced: Callable[[Any], bool | None]
-    hold_all: Callable[[int], list[Any]]
-    announce_all: Callable[[int], bool]
-    are_free: Callable[[int], bool | None]
     ask_same: Callable[[int], bool | None]
     have_same: Callable[[int], bool | None]
-    made: Callable[[list[Any], list[Any], int], int]
-    arrays: Callable[[list[Any]], list[Any] | None]
     launched: Callable[..., tuple[Any, ...] | Literal[True] | None]
     fill: int
     copy: int
@@ -225,7 +205,7 @@ class Words:
 
 
 def row_words(rows: Sequence[tuple[object, ...]], kind: type) -> Words | None:
-    """Rows of objects: ranges of storages, or arrays with what is known of each.
+    """Rows of objects: arrays with what is known of each.
 
     None where the first of a row is not just of that class, and Python has to look.
     """
@@ -235,18 +215,6 @@ def row_words(rows: Sequence[tuple[object, ...]], kind: type) -> Words | None:
             return None
         words += map(id, row)
     return Words(words, rows)
-
-
-def write_words(
-    writes: Sequence[tuple[Any, int, Sequence[tuple[int, int]]]], storage: type
-) -> Words | None:
-    """Storages with how many writes each gets, and which ranges they write; None as above."""
-    words = [len(writes)]
-    for memory, count, ranges in writes:
-        if memory.__class__ is not storage:
-            return None
-        words += [id(memory), count, len(ranges), *(id(end) for ends in ranges for end in ends)]
-    return Words(words, writes)
 
 
 def kinds_words(kinds: Sequence[tuple[Any, Type]]) -> Words | None:

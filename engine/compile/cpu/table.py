@@ -19,7 +19,7 @@ _AS_LONG = "PyLong_AsLong" if ctypes.sizeof(ctypes.c_long) == 8 else "PyLong_AsL
 # In the order of `python_t`, as are all below.
 _CALLS = (
     "PyList_Size", "PyList_GetItem", "PyList_New", "PyList_GetSlice", "PyList_SetItem",
-    "PyList_Append", "PyList_SetSlice",
+    "PyList_Append",
     "PyTuple_Size", "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyDict_New",
     "PyDict_Size",
     "PyDict_GetItem", "PyDict_SetItem", "PySet_Contains", "PyObject_GetAttr",
@@ -33,7 +33,7 @@ _CALLS = (
 _FRAMES = ("PyEval_GetFrame", "PyFrame_GetBack", "PyFrame_GetCode", "PyFrame_GetLasti")
 _NAMES = (
     "before_write", "hold", "requires_grad", "recipe", "options", "module", "enable_backward",
-    "records", "_rows", "_overwrites",
+    "_records", "_overwrites",
 )  # fmt: skip
 _SETTINGS = (
     "print_launches", "verify_fp", "device", "stack_limit_bytes", "journal_limit_bytes",

@@ -17,7 +17,7 @@ import engine as wp
 from engine.compile.cpu import CPU, launcher, runner
 from engine.runtime import transfer
 from engine.runtime.execute import Executable
-from engine.tape import rows
+from engine.runtime.sequences import Writes
 from engine.tape.unseen import Unseen
 from tests import parts
 from tests.unit.runtime import fast_programs as programs
@@ -102,15 +102,6 @@ def not_zero(real: Function) -> Function:
     return broken
 
 
-def turned_round(real: Function) -> Function:
-    def broken(listed: list[Any], records: list[Any], most: int) -> Any:
-        came = real(listed, records, most)
-        records.reverse()
-        return came
-
-    return broken
-
-
 def native(name: str, broken: Callable[[Function], Function] = twice) -> Part:
     """A compiled function, which Python's launch asks then."""
 
@@ -124,9 +115,13 @@ def native(name: str, broken: Callable[[Function], Function] = twice) -> Part:
     return Part(name, put, broken)
 
 
-def of(owner: Any, name: str, broken: Callable[[Function], Function] = twice) -> Part:
-    """A function of Python, in a module or a class."""
-    return Part(name, lambda m, wrap: m.setattr(owner, name, wrap(getattr(owner, name))), broken)
+def of(
+    owner: Any, name: str, broken: Callable[[Function], Function] = twice, gives: bool = False
+) -> Part:
+    """A function of Python, in a module or a class. gives: True, since it gives nothing."""
+    real = getattr(owner, name)
+    found = (lambda *args: (real(*args), True)[1]) if gives else real
+    return Part(name, lambda m, wrap: m.setattr(owner, name, wrap(found)), broken)
 
 
 # ------------------------------------------------------------ ways
@@ -134,21 +129,6 @@ def of(owner: Any, name: str, broken: Callable[[Function], Function] = twice) ->
 
 def natively(m: pytest.MonkeyPatch) -> AbstractContextManager[Any]:
     return way(m, "native")
-
-
-@contextmanager
-def few_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Launches are rows of one list, of which records are made two or three at once."""
-    with quiet(monkeypatch), monkeypatch.context() as m:
-        m.setattr(rows, "_LEAST", 10)
-        yield
-
-
-@contextmanager
-def no_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with quiet(monkeypatch), monkeypatch.context() as m:
-        m.setattr(rows, "begun", lambda grows=False: [False])
-        yield
 
 
 def captured(iteration: Iteration) -> Iteration:
@@ -194,15 +174,11 @@ PATHS = [
          (of(Executable, "brief"),), again=2),
     Path("whole launches", natively, {**programs.LAUNCHES, **programs.RANDOM_LAUNCHES},
          (native("launched"), native("back_all"), native("zeros", not_zero),
-          native("cleared", nothing([])), native("seeded", nothing(True))), again=2),
+          native("seeded", nothing(True))), again=2),
     Path("passes of many records", natively, {**programs.PASSES, **programs.TAPES},
          (native("back_all"),), again=2),
-    Path("rows", few_rows, {**programs.TAPES, **programs.PASSES},
-         (native("made", turned_round), native("back_all"))),
-    Path("rows, beside records", few_rows, programs.TAPES, (native("made", turned_round),),
-         off=no_rows),
     Path("sequences", natively, programs.CAPTURED,
-         (native("many"), native("announce_all", nothing(True)))),
+         (native("many"), of(Writes, "announce", nothing(True), gives=True))),
     Path("sequences of tapes that nobody has", quiet, programs.ITERATIONS,
          (of(Unseen, "__call__", nothing(True)), native("many")), repeat=captured),
     Path("sequences of tapes that somebody has", quiet, programs.ITERATIONS,

@@ -66,7 +66,7 @@ def test_settings_are_seen_where_they_change(
 
         def launch() -> Any:
             with wp.Tape():
-                return functions.whole(scale.plan.recipe, 4, [x], [y, 2.0], True)
+                return functions.launched(scale, 4, [x], [y, 2.0], None, None, True)
 
         for _ in range(5):
             iteration(x, y)

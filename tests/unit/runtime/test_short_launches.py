@@ -23,12 +23,14 @@ pytestmark = pytest.mark.host("the CPU's way of short launches")
 WAYS = [True, "native"] if NATIVE is not None else [True]
 
 
-def packed(plan: Any, values: list[Any]) -> bytes | str:
-    """Arguments as bytes, or what is said of them."""
+def packed(kernel: Any, values: list[Any]) -> bytes | str:
+    """Arguments of a launch as bytes, as its record has them, or what is said of them."""
     try:
-        return plan.bind(values)[1]  # type: ignore[no-any-return]
+        with wp.Tape() as tape:
+            wp.launch(kernel, 1, values)
     except wp.EngineError as e:
         return str(e)
+    return tape.records[0].blob  # type: ignore[no-any-return, attr-defined]
 
 
 def test_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,10 +190,7 @@ def test_it_runs_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
                 wp.launch(own, 4, [x, y, 1.0])
             for _ in range(3):
                 tape.backward(grads={y: np.ones(4, np.float32)})
-        plan = own.plan
         values = [x, y, 3.0]
-        packed = NATIVE.pack(plan.words.at, values)
-        assert packed is not None and packed == plan.bind(list(values))[1]
         version = y.storage.version
         given = (own, 4, values, (), None, None, True)
         assert NATIVE.launched(*given) is True
@@ -235,7 +234,7 @@ def test_numbers_as_python_packs_them(monkeypatch: pytest.MonkeyPatch) -> None:
             packs = []
             for short in WAYS:
                 with way(monkeypatch, short):
-                    packs.append(packed(numbers.plan, [a, a, c, c, x]))
+                    packs.append(packed(numbers, [a, a, c, c, x]))
             assert packs[0] == packs[-1]
 
 
@@ -254,7 +253,8 @@ def test_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
                     wp.launch(in_place, 4, [y])
                 tape.backward(grads={y: y})
                 for wrong in ([x, y], [x, x, 1.0, 2.0], [x, None, 1.0], [1.0, y, x]):
-                    assert NATIVE.pack(scale.plan.words.at, wrong) is None
+                    given = (scale, 4, wrong, (), None, None, True)
+                    assert NATIVE.launched(*given) is None
 
         work()
         gc.collect()

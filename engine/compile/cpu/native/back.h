@@ -100,7 +100,7 @@ int take(
     if (!way.run) return 0;
     const int64_t before = chunk.count;
     kept.add(way.brief);
-    const int64_t count = launches.of[k].recipe->count;
+    const int64_t count = launches.recipe(k).count;
     const auto value = [&](int64_t i) { return i < count ? one.values[i] : nullptr; };
     const int took = chunk.add(*way.run, value, one.blob);
     if (chunk.count == before) drop(kept.all[--kept.count]);
@@ -113,11 +113,11 @@ object* ready(object*, object* const* given, int64_t n) {
     world_t w;
     if (!py.record_type || !w.look()) return nothing();
     if (py.dict_get(py.settings, py.kept) != py.restores) return nothing();
-    launches_t launches(true);
+    launches_t launches;
     return launches.take(given[0], py.list_size(given[0]), is_ready) ? yes() : nothing();
 }
 
-// back_all(launches[, from]): runs the adjoints of records or rows, from that number, or the last,
+// back_all(launches[, from]): runs the adjoints of records, from that number, or the last,
 // down to the first. None where nothing has happened; True where all have run and left nothing; the
 // number of one that Python has to run; or that of one that left something, and what its launch
 // structure holds.
@@ -127,10 +127,10 @@ object* back_all(object*, object* const* given, int64_t n) {
     world_t w;
     if (!py.record_type || most < 0 || !w.look()) return nothing();
     if (py.dict_get(py.settings, py.kept) != py.restores) return nothing();
-    launches_t launches(true);
+    launches_t launches;
     heap_t<chunk_t> chunk;
     if (!chunk.at) return nothing();
-    if (n == 2 ? !launches.take(given[0], most) || launches.count < most
+    if (n == 2 ? !launches.take(given[0], most)
                : !launches.take(given[0], most, is_ready)) return nothing();
     for (int64_t k = launches.count - 1; k >= 0;) {
         chunk.at->begin();

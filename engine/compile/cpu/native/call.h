@@ -15,14 +15,14 @@ object* plan_of(object* kernel) {
 
 // launched(kernel, dim, inputs, outputs, device, stream, record): a launch that a user asks for, who
 // has called the Python function that runs. True where it has run and left nothing; where it
-// left something a tuple of its plan and grid, and of what `whole` gives.
+// left something a tuple of its plan and grid, and of what `launched` gives.
 object* launched_by_user(object*, object* const* given, int64_t n) {
     if (n != 7 || given[5] != py.none || (given[6] != py.yes && given[6] != py.no)) return nothing();
     object *const device = given[4], *const plan = plan_of(given[0]);
     if (!plan || !(device == py.none || device == py.home || device == py.host)) return nothing();
     const kept_t<1> kept(plan);  // while it runs, others may have the kernel forget it
     object* const came = launched(*words<recipe_t>(slot(plan, P_RECIPE)), given[1], given[2],
-                                  given[3], given[6] == py.yes, nullptr, 2);
+                                  given[3], given[6] == py.yes, 2);
     if (!came || came == py.none || came == py.yes) return came;
     object* const out = py.tuple(4);
     if (!out) return drop(came), nullptr;

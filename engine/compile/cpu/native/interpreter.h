@@ -40,7 +40,6 @@ struct python_t {
     object* (*list_part)(object*, int64_t, int64_t);  // a new one
     int (*list_set)(object*, int64_t, object*);  // takes the object
     int (*list_add)(object*, object*);
-    int (*list_put)(object*, int64_t, int64_t, object*);  // in the place of some; null for nothing
     int64_t (*tuple_size)(object*);
     object* (*tuple_item)(object*, int64_t);  // borrowed
     object* (*tuple)(int64_t);
@@ -81,7 +80,7 @@ struct python_t {
     object *nowhere, *settings, *cuts, *host, *here, *site, *total, *allocate, *home;
     object *array, *plain_kind, *brief_type, *storage_type, *hold_type, *chunk_type, *record_type,
         *tape_type, *kernel_type, *plan_type;
-    object *announce, *hold_on, *requires, *recipe, *options, *module, *enabled, *records, *rows, *overwrites;
+    object *announce, *hold_on, *requires, *recipe, *options, *module, *enabled, *records, *overwrites;
     object *print_launches, *verify_fp, *device, *stack_limit, *journal_limit, *backward, *access,
         *kept, *restores, *snapshots, *lazy, *snapshot_limit,
         *native_after, *least;

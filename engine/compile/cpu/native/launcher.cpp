@@ -14,20 +14,6 @@ struct step_t {
     const eng_launch* begin;
 };
 
-// pack(kinds, values): the arguments as bytes.
-object* pack(object*, object* const* given, int64_t n) {
-    if (n != 2) return nothing();
-    const kinds_t* k = words<kinds_t>(given[0]);
-    if (py.list_size(given[1]) != k->count) return nothing();
-    unsigned char args[MOST];
-    int64_t size = 0;
-    for (int64_t i = 0; i < k->count; ++i) {
-        size = append(py.list_item(given[1], i), k->of[i].kind, k->of[i].code, args, size);
-        if (size < 0) return nothing();
-    }
-    return py.bytes(reinterpret_cast<const char*>(args), size);
-}
-
 // many(steps, first, end, progress): runs launches whose writes are announced, one after another.
 // True where they left nothing, else the number of the first that did, and what its launch structure
 // holds. progress: where the number of those is written that have run and left nothing.
@@ -86,16 +72,11 @@ int eng_launcher(const void* table, int64_t size, void** functions) {
     memcpy(&py, table, sizeof py);
     settings = settings_t();
     void* const all[] = {
-        reinterpret_cast<void*>(&pack), reinterpret_cast<void*>(&clear),
-        reinterpret_cast<void*>(&many), reinterpret_cast<void*>(&whole),
+        reinterpret_cast<void*>(&many),
         reinterpret_cast<void*>(&ready), reinterpret_cast<void*>(&back_all),
-        reinterpret_cast<void*>(&cleared),
         reinterpret_cast<void*>(&seeded), reinterpret_cast<void*>(&zeros),
         reinterpret_cast<void*>(&quiet), reinterpret_cast<void*>(&announced),
-        reinterpret_cast<void*>(&hold_all), reinterpret_cast<void*>(&announce_all),
-        reinterpret_cast<void*>(&are_free), reinterpret_cast<void*>(&ask_same),
-        reinterpret_cast<void*>(&have_same), reinterpret_cast<void*>(&made),
-        reinterpret_cast<void*>(&arrays),
+        reinterpret_cast<void*>(&ask_same), reinterpret_cast<void*>(&have_same),
         reinterpret_cast<void*>(&launched_by_user),
         reinterpret_cast<void*>(&fill), reinterpret_cast<void*>(&copy),
         reinterpret_cast<void*>(sizeof(eng_launch)),

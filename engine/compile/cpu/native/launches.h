@@ -1,41 +1,10 @@
-// Recorded launches: of a tape's records, or of the rows that stand for them.
+// Recorded launches of a tape.
 #pragma once
 #include <stdlib.h>
 
 #include "world.h"
 
 namespace {
-
-// What a row has; then come the arguments, and holds on what inputs contained. Rows follow one
-// another in a list, among records of other things. First in that list is whether there may come
-// more: see `engine.tape.rows`.
-enum row { W_PLAN, W_DIM, W_BLOB, W_INPUTS, W_SITE, W_SELECTION, W_VALUES };
-
-constexpr int64_t LONGEST = W_VALUES + 2 * VALUES;  // the most objects of a row
-
-bool are_rows(object* list) {
-    object* const first = py.list_size(list) ? py.list_item(list, 0) : nullptr;
-    return first == py.yes || first == py.no;
-}
-
-// How many objects a row is of.
-int64_t length_of(const recipe_t& r) { return W_VALUES + r.count + r.held[0]; }
-
-// Removes what a list of rows has from a place on, which others keep. It does not fail: of few objects
-// at once that mostly needs no memory, and where it does, None stands there, which is no row.
-void cut(object* rows, int64_t from) {
-    constexpr int64_t FEW = 8;
-    int64_t end = py.list_size(rows);
-    for (int64_t k = from; k < end; ++k) {
-        keep(py.none);
-        py.list_set(rows, k, py.none);
-    }
-    for (; end > from; end = py.list_size(rows)) {
-        if (py.list_put(rows, end - from < FEW ? from : end - FEW, end, nullptr) != 0) {
-            return py.clear();
-        }
-    }
-}
 
 // What a backward pass needs of a launch.
 struct seen_t {
@@ -45,31 +14,21 @@ struct seen_t {
     bool quiet;  // it saved nothing
 };
 
-// Launches of a list. keeps: what they have, since others may change the list while adjoints run.
+// The records of a list, of which it keeps a copy: others may change that while adjoints run.
 struct launches_t {
-    struct one_t {
-        object* const* at;  // a row, or a record
-        const recipe_t* recipe;
-    };
-    one_t* of = nullptr;
-    int64_t count = 0, room = 0;
-    const bool keeps;
+    int64_t count = 0;
 
-    explicit launches_t(bool keeps) : keeps(keeps) {}
+    launches_t() = default;
     launches_t(const launches_t&) = delete;
     void operator=(const launches_t&) = delete;
 
     ~launches_t() {
-        free(of);
+        free(recipes);
         if (copy) drop(copy);
     }
 
     seen_t operator[](int64_t k) const {
-        object* const* const at = of[k].at;
-        object* const o = *at;
-        if (type_of(o) == py.plan_type) {
-            return {at[W_DIM], at[W_BLOB], at[W_SELECTION], at + W_VALUES, true, true};
-        }
+        object* const o = items(copy)[k];
         return {
             slot(o, R_DIM), slot(o, R_BLOB), slot(o, R_SELECTION), items(slot(o, R_VALUES)),
             slot(o, R_ALIASED) == py.nowhere,
@@ -77,29 +36,23 @@ struct launches_t {
         };
     }
 
-    // The first ones, no more than that; false where there is anything else, or one that is not as
+    const recipe_t& recipe(int64_t k) const { return *recipes[k]; }
+
+    // The first ones, so many of them; false where there is anything else, or one that is not as
     // `fits` says of what is seen of it.
     template <class F> bool take(object* list, int64_t most, F fits) {
-        const int64_t size = py.list_size(list);
-        const bool rows = are_rows(list);
-        if (keeps) list = copy = py.list_part(list, 0, size);
-        if (!list) return false;
-        object* const* const all = items(list);
-        recipes_t recipes;
-        for (int64_t k = rows; k < size && count < most;) {
-            object* const o = all[k];
-            if (rows && o == py.none) {
-                ++k;
-                continue;
-            }
-            const bool record = type_of(o) == py.record_type;
-            if (!record && !(rows && type_of(o) == py.plan_type)) return false;
-            const recipe_t* const r = recipes.of(record ? slot(o, R_PLAN) : o);
-            if (!r || r->count > VALUES || (record && !is_whole(o, *r))) return false;
-            if (!add({all + k, r}) || !fits((*this)[count - 1], *r)) return false;
-            k += record ? 1 : length_of(*r);
+        copy = py.list_part(list, 0, most);
+        if (!copy || py.list_size(copy) < most) return false;
+        recipes = static_cast<const recipe_t**>(malloc((most + 1) * sizeof(recipe_t*)));
+        recipes_t of;
+        for (; recipes && count < most; ++count) {
+            object* const o = items(copy)[count];
+            const recipe_t* const r = type_of(o) == py.record_type ? of.of(slot(o, R_PLAN)) : nullptr;
+            if (!r || r->count > VALUES || !is_whole(o, *r)) return false;
+            recipes[count] = r;
+            if (!fits((*this)[count], *r)) return false;
         }
-        return true;
+        return recipes != nullptr;
     }
 
     bool take(object* list, int64_t most) {
@@ -108,17 +61,7 @@ struct launches_t {
 
   private:
     object* copy = nullptr;
-
-    bool add(const one_t& one) {
-        if (count == room) {
-            const int64_t more = room ? 2 * room : 64;
-            one_t* const at = static_cast<one_t*>(realloc(of, more * sizeof one));
-            if (!at) return false;
-            of = at, room = more;
-        }
-        of[count++] = one;
-        return true;
-    }
+    const recipe_t** recipes = nullptr;
 
     static bool is_whole(object* record, const recipe_t& r) {
         object* const values = slot(record, R_VALUES);

@@ -2,7 +2,7 @@
 // said of them.
 #pragma once
 #include "hold.h"
-#include "launches.h"
+#include "world.h"
 
 namespace {
 
@@ -68,11 +68,10 @@ struct launch_t {
     object* const* const values = kept.all;
     unsigned char args[MOST];
     int64_t size = 0;
-    object* place;  // of the call, null where that has to be found
-    int depth;      // see `site`
+    int depth;  // see `site`
 
-    launch_t(const recipe_t& recipe, object* grid, object* at, int frames)
-        : r(recipe), dim(grid), place(at), depth(frames) {}
+    launch_t(const recipe_t& recipe, object* grid, int frames)
+        : r(recipe), dim(grid), depth(frames) {}
 
     bool take(object* first, object* second) {
         const int64_t a = length(first), b = length(second);
@@ -141,74 +140,42 @@ bool meet(object* a, object* b) {
     return number(a, A_LO) < number(b, A_HI) && number(b, A_LO) < number(a, A_HI);
 }
 
-// What a tape keeps of a launch, as a row has it, with holds on what its inputs contain.
-struct kept_row_t {
-    kept_t<LONGEST> parts;
-    const recipe_t& r;
-
-    explicit kept_row_t(const recipe_t& recipe) : r(recipe) {}
-
-    // False where there was an error.
-    bool take(const launch_t& l, object* selection) {
-        parts.add(r.plan);
-        parts.add(l.dim);
-        const bool whole = take(py.bytes(reinterpret_cast<const char*>(l.args), l.size))
-            && take(py.from_long(l.inputs))
-            && take(l.place ? (keep(l.place), l.place) : site(l.depth));
-        parts.add(selection);
-        for (int64_t k = 0; k < r.count; ++k) parts.add(l.values[k]);
-        for (int64_t k = 0; k < r.held[0]; ++k) {
-            if (!whole || !take(held(l.values[r.held[1 + k]]))) return false;
-        }
-        return whole;
-    }
-
-    // Takes a part that was made; false where it was not.
-    bool take(object* part) {
+// The record of a launch that is about to run, with holds on what its inputs contain; null where
+// there was an error.
+object* record_of(const launch_t& l, object* selection) {
+    const recipe_t& r = l.r;
+    kept_t<VALUES + 3> parts;  // until the record has them
+    const auto take = [&](object* part) {
         if (part) parts.add(part), drop(part);
         return part != nullptr;
+    };
+    if (!take(py.bytes(reinterpret_cast<const char*>(l.args), l.size))) return nullptr;
+    if (!take(py.from_long(l.inputs)) || !take(site(l.depth))) return nullptr;
+    bool leads = false;  // anywhere: holds on memory of the engine's own do not, as `held` says
+    for (int64_t k = 0; k < r.held[0]; ++k) {
+        object* const a = l.values[r.held[1 + k]];
+        object* const s = slot(a, A_STORAGE);
+        leads = leads || slot(s, S_EXTERNAL) != py.no || slot(s, S_KEPT) != py.none;
+        if (!take(held(a))) return nullptr;
     }
-
-    // Puts it behind others: all of it, or nothing.
-    bool append(object* rows) const {
-        const int64_t before = py.list_size(rows);
-        for (int64_t k = 0; k < parts.count; ++k) {
-            if (py.list_add(rows, parts.all[k]) == 0) continue;
-            cut(rows, before);
-            if (!py.error()) py.raise(py.no_memory);
-            return false;
-        }
-        return true;
-    }
-};
-
-// The record that a row stands for; null where memory ran out.
-object* record_of(const recipe_t& r, object* const* row) {
     object* out = py.make(py.record_type, 0);
-    object *values = out ? py.list(r.count) : nullptr, *holds = values ? py.list(r.held[0]) : nullptr;
+    object *values = out ? l.all_values() : nullptr, *holds = values ? py.list(r.held[0]) : nullptr;
     if (!holds) {
         if (values) drop(values);
         if (out) drop(out);
         return nullptr;
     }
-    for (int64_t k = 0; k < r.count; ++k) {
-        keep(row[W_VALUES + k]);
-        py.list_set(values, k, row[W_VALUES + k]);
-    }
-    bool leads = false;  // anywhere: holds on memory of the engine's own do not, as `held` says
     for (int64_t k = 0; k < r.held[0]; ++k) {
-        object* const s = slot(row[W_VALUES + r.held[1 + k]], A_STORAGE);
-        leads = leads || slot(s, S_EXTERNAL) != py.no || slot(s, S_KEPT) != py.none;
-        keep(row[W_VALUES + r.count + k]);
-        py.list_set(holds, k, row[W_VALUES + r.count + k]);
+        keep(parts.all[3 + k]);
+        py.list_set(holds, k, parts.all[3 + k]);
     }
     if (!leads) py.no_cycle(holds);
-    share(out, R_PLAN, row[W_PLAN]);
-    share(out, R_DIM, row[W_DIM]);
-    share(out, R_BLOB, row[W_BLOB]);
-    share(out, R_INPUTS, row[W_INPUTS]);
-    share(out, R_SITE, row[W_SITE]);
-    share(out, R_SELECTION, row[W_SELECTION]);
+    share(out, R_PLAN, r.plan);
+    share(out, R_DIM, l.dim);
+    share(out, R_BLOB, parts.all[0]);
+    share(out, R_INPUTS, parts.all[1]);
+    share(out, R_SITE, parts.all[2]);
+    share(out, R_SELECTION, selection);
     share(out, R_ALIASED, py.nowhere);
     share(out, R_JOURNAL, py.none);
     share(out, R_STACK, py.zero);
@@ -218,35 +185,20 @@ object* record_of(const recipe_t& r, object* const* row) {
 }
 
 struct tape_t {
-    object *rows = nullptr, *overwrites = nullptr, *read = nullptr;
-    object* records = nullptr;  // where somebody has looked
+    object *records = nullptr, *overwrites = nullptr, *read = nullptr;
 
     ~tape_t() {
-        object* const parts[] = {rows, overwrites, records};
-        for (object* o : parts) if (o) drop(o);
+        if (records) drop(records);
+        if (overwrites) drop(overwrites);
     }
 
-    // Whether a tape is one as they are by default.
+    // Whether a tape is one as they are by default, and has a list of all its records.
     bool take(object* tape) {
         if (type_of(tape) != py.tape_type || !settings.for_tapes()) return false;
-        rows = py.get(tape, py.rows);
-        overwrites = rows ? py.get(tape, py.overwrites) : nullptr;
-        read = overwrites ? slot(overwrites, O_READ) : nullptr;
-        if (!read || type_of(rows) != py.list_type || !are_rows(rows)) return false;
-        if (py.list_item(rows, 0) == py.yes) return true;
         records = py.get(tape, py.records);
-        if (!records) by_python = true;
-        return records && type_of(records) == py.list_type;
-    }
-
-    // Puts a launch there that has run: as a row, or where somebody has looked, as a record.
-    bool put(object* tape, const kept_row_t& row) {
-        if (py.list_item(rows, 0) == py.yes) return row.append(rows);
-        object* record = record_of(row.r, row.parts.all);
-        if (record && !records) records = py.get(tape, py.records);
-        const bool done = record && records && py.list_add(records, record) == 0;
-        if (record) drop(record);
-        return done;
+        overwrites = records ? py.get(tape, py.overwrites) : nullptr;
+        read = overwrites ? slot(overwrites, O_READ) : nullptr;
+        return read && type_of(records) == py.list_type;
     }
 
     // Whether a launch overwrites nothing that an earlier record reads again.
@@ -299,60 +251,14 @@ object* recorded(launch_t& l, const world_t& w, object* tape) {
     const way_t way(executable, l.dim, w);
     if (!l.fits(way) || !l.may_write_all()) return nothing();
     if (!t.suits(l)) return nothing();
-    kept_row_t row(l.r);
-    if (!row.take(l, selection)) return nullptr;
-    if (!t.note(l, slot(selection, N_WATCHED)) || !l.announce_all()) return nullptr;
+    object* record = record_of(l, selection);
+    if (!record) return nullptr;
+    if (!t.note(l, slot(selection, N_WATCHED)) || !l.announce_all()) return drop(record), nullptr;
     eng_launch state;
-    if (!l.is_quiet(*way.run, state)) {
-        object* record = record_of(l.r, row.parts.all);
-        return record ? l.left(state, record) : nullptr;
-    }
-    return t.put(tape, row) ? yes() : nullptr;
-}
-
-// made(rows, records, most): makes the records that the first rows stand for, behind others: of so
-// many objects of the rows, or a few more. How many objects that were.
-object* made(object*, object* const* given, int64_t n) {
-    if (n != 3 || type_of(given[0]) != py.list_type || !are_rows(given[0])) return nothing();
-    object *const rows = given[0], *const records = given[1];
-    const int64_t most = py.as_long(given[2]);
-    object* const copy = py.list_part(rows, 1, 1 + most + LONGEST);
-    const int64_t all = copy ? py.list_size(copy) : 0;
-    object* out = copy ? py.list(0) : nullptr;
-    int64_t done = 0;
-    object* const* const row = out ? items(copy) : nullptr;
-    while (out && done < all && done < most) {
-        object* const o = row[done];
-        if (o == py.none) {
-            ++done;
-            continue;
-        }
-        const bool plan = type_of(o) == py.plan_type;
-        const recipe_t* const r = plan ? words<recipe_t>(slot(o, P_RECIPE)) : nullptr;
-        object* record = r ? record_of(*r, row + done) : (keep(o), o);
-        const bool added = record && py.list_add(out, record) == 0;
-        if (record) drop(record);
-        if (!added) drop(out), out = nullptr;
-        done += r ? length_of(*r) : 1;
-    }
-    // What is made may have the collector run anything, other threads included.
-    bool same = out && py.list_size(rows) > done;
-    for (int64_t k = 0; same && k < done; ++k) same = items(rows)[1 + k] == row[k];
-    const int64_t end = same ? py.list_size(records) : 0;
-    bool whole = out != nullptr;
-    if (same && (whole = py.list_put(records, end, end, out) == 0)) {
-        // Those to come first, then fewer of them: nothing is to fail any more.
-        const int64_t rest = py.list_size(rows) - 1 - done;
-        for (int64_t k = 0; k < rest; ++k) {
-            object* const o = items(rows)[1 + done + k];
-            keep(o);
-            py.list_set(rows, 1 + k, o);
-        }
-        cut(rows, 1 + rest);
-    }
-    if (out) drop(out);
-    if (copy) drop(copy);
-    return whole ? py.from_long(same ? done : 0) : nullptr;
+    if (!l.is_quiet(*way.run, state)) return l.left(state, record);
+    const bool done = py.list_add(t.records, record) == 0;
+    drop(record);
+    return done ? yes() : nullptr;
 }
 
 // A grid as Python's short way takes it; null for others. The caller drops it.
@@ -377,26 +283,19 @@ object* grid(object* dim) {
     return dim;
 }
 
-// A whole launch, recorded where there is a tape and it is to be.
+// A whole launch, recorded where there is a tape and it is to be. True where it has run and left
+// nothing; a list of its launch structure and its record or values where it left something.
 object* launched(const recipe_t& r, object* extent, object* inputs, object* outputs, bool record,
-                 object* place, int depth) {
+                 int depth) {
     world_t w;
     if (!w.look()) return nothing();
     object* dim = grid(extent);
     if (!dim) return nothing();
-    launch_t l(r, dim, place, depth);
+    launch_t l(r, dim, depth);
     object* const out = !l.take(inputs, outputs) ? nothing()
         : record && w.tape ? recorded(l, w, w.tape) : unrecorded(l, w);
     drop(dim);
     return out;
-}
-
-// whole(recipe, dim, inputs, outputs, record[, site]): a whole launch. True where it has run and
-// left nothing; a list of its launch structure and its record or values where it left something.
-object* whole(object*, object* const* given, int64_t n) {
-    if (n < 5 || n > 6 || (given[4] != py.yes && given[4] != py.no)) return nothing();
-    return launched(*words<recipe_t>(given[0]), given[1], given[2], given[3], given[4] == py.yes,
-                    n == 6 ? given[5] : nullptr, 2);
 }
 
 }  // namespace
