@@ -22,11 +22,12 @@ from typing import Any, cast
 import pytest
 
 import engine as wp
+from engine.accel import launcher, recipes
 from engine.compile.backend import Limits
-from engine.compile.cpu import CPU, launcher, runner
+from engine.compile.cpu import CPU, runner
 from engine.compile.cpu.brief import Brief
 from engine.diagnostics import EngineError
-from engine.runtime import events, launch, quick
+from engine.runtime import events, launch
 from engine.runtime.execute import Executable
 from engine.runtime.plan import Plan
 from engine.runtime.plan_parts import BoundLaunch
@@ -66,7 +67,7 @@ class Warmth:
                 came = made.launched(plan.kernel, bound.dim, *given, None, None, True)
                 if came is not None:
                     self.count += 1
-                    return None if came is True else quick.finish(*came)
+                    return None if came is True else recipes.finish(*came)
             return plain(bound)
 
         self._functions = made._replace(

@@ -1,7 +1,7 @@
 """`--native`: all launches that can go without Python do, from the second on.
 
 Users' programs come to that after many launches, which hardly any test has: see
-`engine.compile.cpu.launcher`. Messages, errors, gradients and what tapes remember are the same.
+`engine.accel.launcher`. Messages, errors, gradients and what tapes remember are the same.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ def install() -> None:
     import ctypes
 
     import engine as wp
-    from engine.compile.cpu import launcher, runner
+    from engine.accel import launcher
+    from engine.compile.cpu import runner
 
     wp.Tape, wp.launch  # noqa: B018  # say what they know
     wp.config.native_after = 0

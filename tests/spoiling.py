@@ -1,6 +1,6 @@
 """Faults of the compiled launcher, made on purpose: tests that look for such have to see them.
 
-Each is an edit of the C++ text in `engine/compile/cpu/native`. `install` has the process make its
+Each is an edit of the C++ text in `engine/accel/native`. `install` has the process make its
 native functions from a copy that has it; the text is part of what the cache finds code by, so that
 no other process gets it. Nothing in `engine` knows of that.
 """
@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from engine.compile.cpu import launcher
+from engine.accel import launcher
 
 # By name: the file, text that stands there once, and what stands there instead.
 SPOILINGS: dict[str, tuple[str, str, str]] = {

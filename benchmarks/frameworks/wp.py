@@ -41,7 +41,8 @@ def settle() -> None:
     """Makes what the engine compiles once on a machine, beside launches, and Warp ships."""
     import ctypes
 
-    from engine.compile.cpu import launcher, runner
+    from engine.accel import launcher
+    from engine.compile.cpu import runner
 
     launcher.maker.asked = True
     launcher.maker.make(ctypes.sizeof(runner.Launch))

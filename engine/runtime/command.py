@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.compile.cpu.launcher import maker
+from engine.accel import recipes
+from engine.accel.launcher import maker
 from engine.lang.structs import ARRAYS, StructType, TupleType, UserType
 from engine.lang.types import ScalarType, shape_of
 from engine.lang.vectors import vector_class
-from engine.runtime import adjoint_launch, events, quick
+from engine.runtime import adjoint_launch, events
 from engine.runtime.array import array
 from engine.runtime.descriptors import value_of
 from engine.runtime.device import DeviceLike, get_device
@@ -159,7 +160,7 @@ class Launch:
         if native is not None:
             came = native.launched(kernel, dim, params, (), device, None, False)
             if came is not None:
-                return None if came is True else quick.finish(*came)
+                return None if came is True else recipes.finish(*came)
         before = events.here.get()
         try:
             events.here.set(events.passing_over("command"))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine import config
-from engine.compile.cpu.launcher import Functions, maker
+from engine.accel.launcher import Functions, maker
 from engine.lang.factories import matrix, vector
 from engine.lang.numbers import number_kind
 from engine.lang.scalars import float32, float64, int32, int64

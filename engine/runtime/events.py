@@ -191,7 +191,7 @@ class Recorder:
     def finish_launch(self, record: Any, state: bytes) -> None:
         """Takes the record of a launch that ran without Python, and left something.
 
-        state: the launch structure (see `engine.compile.cpu.launcher`).
+        state: the launch structure (see `engine.accel.launcher`).
         """
         raise NotImplementedError
 

@@ -92,7 +92,7 @@ class Graph(events.Taker):
     def _end(self) -> None:
         self._captures = False
         events.leave(self)
-        from engine.runtime.sequences import gathered  # only what captures needs it
+        from engine.accel.graph_steps import gathered  # only what captures needs it
 
         self._steps = gathered(self._operations)
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from engine.accel import recipes
+from engine.accel.launcher import maker
 from engine.compile.backend import Journal
-from engine.compile.cpu.launcher import maker
 from engine.diagnostics.site import call_site
-from engine.runtime import events, quick
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch
 from engine.runtime.device import DEVICES, DeviceLike, get_device, others
@@ -88,7 +89,7 @@ def launch(
         if came is True:
             return None
         if came is not None:
-            return quick.finish(*came)
+            return recipes.finish(*came)
     if others and (stream is not None or max_blocks or block_dim != 256):
         if device is None and isinstance(stream, Stream):
             device = stream.device

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import config
+from engine.accel import recipes
+from engine.accel.launcher import Words
+from engine.accel.recipes import NOBODY
 from engine.compile.backend import Backend, Marks
-from engine.compile.cpu.launcher import Words
 from engine.compile.pipeline import Variants
 from engine.lang.structs import PLACES, Argument, leaves
 from engine.lang.types import is_float
-from engine.runtime import events, quick
+from engine.runtime import events
 from engine.runtime.ahead import with_adjoint
 from engine.runtime.annotation import describe
 from engine.runtime.arguments import Arguments
@@ -23,7 +25,6 @@ from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered, gathering
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan_parts import Forms, Param, Selection
-from engine.runtime.quick import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -106,7 +107,7 @@ class Plan:
         if self._forward is None:
             marks = Marks(self.writes, False)
             self._forward = Executable(self.backend, self.variants, "forward", marks=marks)
-            quick.prepare(self, self._forward)
+            recipes.prepare(self, self._forward)
         return self._forward
 
     def has_adjoint(self, s: Selection) -> bool:

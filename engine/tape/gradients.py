@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.runtime import events, quick, transfer
+from engine.accel import recipes
+from engine.runtime import events, transfer
 from engine.runtime.array import array
 from engine.runtime.device import HOST
 from engine.runtime.structs import Struct
@@ -87,7 +88,7 @@ def seed(a: array, cotangent: Any) -> None:
 
     Raises LaunchError (E206).
     """
-    functions = quick.functions()
+    functions = recipes.functions()
     if functions is not None and functions.seeded(
         a, one_of(a) if cotangent.__class__ is float else cotangent
     ):

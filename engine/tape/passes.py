@@ -1,6 +1,6 @@
 """Notes the result of each backward pass without changing what runs.
 
-Compiled code takes whole launches and passes where nobody listens (`engine.compile.cpu.launcher`).
+Compiled code takes whole launches and passes where nobody listens (`engine.accel.launcher`).
 So nobody listens here: `Tape.backward` is another function meanwhile, which looks once the pass is
 over. It reads memory by its address. No array and no record is made for that, and no NumPy view of
 an array is kept.

@@ -20,7 +20,7 @@ from engine.tape.records import CopyRecord, FillRecord, LaunchRecord, Record
 from engine.tape.restoration import Restoration
 
 if TYPE_CHECKING:  # late: only what is captured and runs again needs it
-    from engine.tape.replay import Replay
+    from engine.accel.graph_records import Replay
     from engine.tape.scopes import ScopeStack
 
 
@@ -135,7 +135,7 @@ class ReplayedTape(Block, events.Recorder):
 
         None where that is not known yet. now: the limits of all of them.
         """
-        from engine.tape.replay import pieces
+        from engine.accel.graph_records import pieces
 
         return pieces(launches, now)
 
@@ -185,7 +185,9 @@ def record_of(launch: BoundLaunch) -> LaunchRecord:
 def _unseen(
     operations: Sequence[Noted], steps: Sequence[Noted], fresh: Sequence[Callable[[], None]]
 ) -> Callable[[], bool] | None:
-    from engine.tape.unseen import unseen  # late: only what is captured and runs again needs it
+    from engine.accel.fused_graphs import (
+        unseen,  # late: only what is captured and runs again needs it
+    )
 
     return unseen(operations, steps, fresh)
 

@@ -10,10 +10,12 @@ from typing import Any
 from weakref import WeakSet
 
 from engine import config
+from engine.accel import recipes
+from engine.accel.backward import try_reverse
 from engine.compile.backend import IN_ORDER, Journal
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import call_site, call_span
-from engine.runtime import events, quick
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.blocks import Leave
 from engine.runtime.device import get_device, others
@@ -32,7 +34,6 @@ from engine.tape.backward import (
     reverse,
 )
 from engine.tape.gradients import Gradients, clear, gradient_of, seed
-from engine.tape.native_pass import try_reverse
 from engine.tape.overwrites import Overwrites, mode
 from engine.tape.records import CopyRecord, FillRecord, FunctionRecord, LaunchRecord, Record
 from engine.tape.replayed import ReplayedTape, record_of
@@ -148,7 +149,7 @@ class Tape(ReplayedTape):
             for o in followers:
                 o.tape_recording(self, reads, values)
             began = perf_counter()
-        aliased = plan.aliased(values) if plan.pairs else quick.NOBODY
+        aliased = plan.aliased(values) if plan.pairs else recipes.NOBODY
         selection = plan.select(values, aliased)
         record = LaunchRecord(
             plan, launch.dim, values, launch.blob, launch.inputs, launch.site, aliased, selection
@@ -468,4 +469,4 @@ class Tape(ReplayedTape):
         return TapeError(Diagnostic("E401", message, call_span(), help))
 
 
-quick.tell(record=LaunchRecord, tape=Tape, overwrites=Overwrites)
+recipes.tell(record=LaunchRecord, tape=Tape, overwrites=Overwrites)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from engine import config
-from engine.compile.cpu import launcher
+from engine.accel import launcher
 from tests import spoiling
 from tests.property.hosts.programs import Program, written
 from tests.property.hosts.running import meant, run

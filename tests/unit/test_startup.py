@@ -148,10 +148,10 @@ new = sorted(set(sys.modules) - before)
 """
 # What captures, graphs and overwritten arrays need of tapes, and most tapes do not.
 UNUSUAL = {
-    "engine.runtime.sequences", "engine.tape.captured_pass", "engine.tape.flow",
+    "engine.accel.graph_steps", "engine.tape.captured_pass", "engine.tape.flow",
     "engine.tape.graph", "engine.tape.mixture", "engine.tape.origins", "engine.tape.outline",
     "engine.tape.records.captured", "engine.tape.records.foreign", "engine.tape.replaced",
-    "engine.tape.replay", "engine.tape.tracing", "engine.tape.unseen",
+    "engine.accel.graph_records", "engine.tape.tracing", "engine.accel.fused_graphs",
 }  # fmt: skip
 
 

@@ -207,18 +207,18 @@ class Cpu(Backend):
 
     def filling(self, address: int, item: bytes, count: int) -> Step | None:
         """`count` elements that all become the bytes of `item`, as a step of a batch."""
-        from engine.compile.cpu import batch
+        from engine.accel import batch
 
         return batch.filling(address, item, count)
 
     def copying(self, to: int, of: int, nbytes: int) -> Step | None:
         """Bytes that are copied, as a step of a batch."""
-        from engine.compile.cpu import batch
+        from engine.accel import batch
 
         return batch.copying(to, of, nbytes)
 
     def batch(self, steps: Sequence[Step], limits: Limits) -> Batch | None:
-        from engine.compile.cpu import batch
+        from engine.accel import batch
 
         return batch.batch(steps, limits)
 

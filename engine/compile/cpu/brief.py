@@ -12,8 +12,9 @@ from math import prod
 from typing import Any
 
 from engine import config
+from engine.accel import launcher
 from engine.compile.backend import NOTHING, Entry, Limits, Marks, Outcome
-from engine.compile.cpu import launcher, runner, schedule
+from engine.compile.cpu import runner, schedule
 from engine.compile.threads import Threads
 from engine.locks import Lock
 

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 import engine as wp
-from engine.compile.cpu import CPU, launcher, runner
+from engine.accel import launcher
+from engine.accel.fused_graphs import Unseen
+from engine.accel.graph_steps import Writes
+from engine.compile.cpu import CPU, runner
 from engine.runtime import transfer
 from engine.runtime.execute import Executable
-from engine.runtime.sequences import Writes
-from engine.tape.unseen import Unseen
 from tests import parts
 from tests.unit.runtime import fast_programs as programs
 from tests.unit.runtime.fast_programs import Iteration, Program, Repeat

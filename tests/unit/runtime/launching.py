@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cpu import CPU, launcher, runner
+from engine.accel import launcher
+from engine.compile.cpu import CPU, runner
 from engine.runtime import device, kernel
 from engine.runtime.execute import Executable
 from engine.tape.records import LaunchRecord

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cpu import CPU, launcher
+from engine.accel import launcher
+from engine.compile.cpu import CPU
 from engine.runtime import bare_copies, events, transfer
 from tests import native
 from tests.unit.runtime.copy_programs import copies, to_read_only

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cpu import launcher, schedule
+from engine.accel import launcher
+from engine.compile.cpu import schedule
 from engine.runtime import events
 from engine.runtime.launch import bind
 from tests.unit.runtime.launching import NATIVE, made, scale, total, turns, way

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import engine as wp
-from engine.compile.cpu import launcher, runner, schedule, table
+from engine.accel import launcher, slots
+from engine.compile.cpu import runner, schedule
 from tests.unit.runtime.launching import NATIVE, made, scale, total, way
 from tests.unit.runtime.test_whole_launches import iteration
 
@@ -29,8 +30,8 @@ SETTINGS = {
 def versions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[bool]:
     """Whether dictionaries say that they changed, as they do not in later versions of Python."""
     if not request.param:
-        monkeypatch.setattr(table, "version_place", lambda: 0)
-    elif not table.version_place():
+        monkeypatch.setattr(slots, "version_place", lambda: 0)
+    elif not slots.version_place():
         pytest.skip("dictionaries have no versions here")
     remake()
     yield request.param

@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 import engine as wp
+from engine.accel import recipes
 from engine.diagnostics import EngineError
-from engine.runtime import events, quick
+from engine.runtime import events
 from tests.unit.runtime.launching import NATIVE, in_place, made, scale, total, way
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
@@ -83,7 +84,7 @@ def test_words_stay(monkeypatch: pytest.MonkeyPatch) -> None:
         plan.recipe = plan.recipe and 0  # as another thread saw it
         assert brief._words is words and words is not None
         plan.recipe = recipe.at
-        quick.prepare(plan, plan.forward)
+        recipes.prepare(plan, plan.forward)
         assert plan._recipe is recipe
 
 

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cpu import CPU, batch, launcher, schedule
+from engine.accel import batch, launcher
+from engine.compile.cpu import CPU, schedule
 from engine.diagnostics import EngineError
 from engine.runtime import events
 from engine.runtime.guards import Guard

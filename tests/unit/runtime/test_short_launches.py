@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cpu import launcher, runner, schedule
+from engine.accel import launcher
+from engine.compile.cpu import runner, schedule
 from engine.diagnostics import EngineError
 from engine.runtime import events
 from tests.unit.runtime.launching import NATIVE, F, in_place, made, scale, talks, turns, way

@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cpu import CPU, launcher, schedule
+from engine.accel import launcher
+from engine.compile.cpu import CPU, schedule
 from engine.diagnostics import EngineError
 from engine.runtime import events, storage
 from tests.unit.runtime.launching import NATIVE, made, scale, total, way
@@ -259,7 +260,8 @@ import ctypes, sys
 import numpy as np
 import engine as wp
 from engine import hooks
-from engine.compile.cpu import launcher, runner
+from engine.accel import launcher
+from engine.compile.cpu import runner
 from engine.runtime.launch import launch as plain_launch
 hooks.prepare = lambda: None  # which would load tapes
 from tests.unit.runtime.late_tape import square

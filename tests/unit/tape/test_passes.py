@@ -11,7 +11,7 @@ import pytest
 PROGRAM = """
 import sys
 import engine as wp
-from engine.compile.cpu.launcher import maker
+from engine.accel.launcher import maker
 from engine.tape.passes import PassLog, noting
 spoiling = sys.argv[1]
 if spoiling:

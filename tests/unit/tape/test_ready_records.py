@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cpu import CPU, launcher, schedule
+from engine.accel import launcher
+from engine.compile.cpu import CPU, schedule
 from engine.diagnostics import EngineError
 from engine.runtime import events
 from tests.unit.runtime.launching import (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cpu import launcher
+from engine.accel import launcher
 
 ROWS = 4
 N = 3

@@ -1,6 +1,6 @@
 """Launches without Python's overhead: the runtime data of the native functions.
 
-See `engine.compile.cpu.launcher`. They look at the same lists, settings and slots that the way
+See `engine.accel.launcher`. They look at the same lists, settings and slots that the way
 through Python looks at, and leave to it what is not as it nearly always is.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import config
+from engine.accel.launcher import Functions, Words, kinds_words, maker, row_words
 from engine.compile.cpu import CPU
-from engine.compile.cpu.launcher import Functions, Words, kinds_words, maker, row_words
 from engine.diagnostics.site import Site, call_site
 from engine.lang.types import ArrayType
 from engine.locks import Lock
@@ -81,7 +81,7 @@ def functions() -> Functions | None:
 
 
 def tell(**known: Any) -> None:
-    """What the tape is, by the names of `engine.compile.cpu.table`."""
+    """What the tape is, by the names of `engine.accel.slots`."""
     maker.tell(**known)
 
 

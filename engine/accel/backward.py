@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import config
-from engine.runtime import events, quick
+from engine.accel import recipes
+from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.guards import Guard
 from engine.tape.backward import check_seeds
@@ -22,7 +23,7 @@ def try_reverse(tape: Tape, loss: array | None, grads: Any) -> bool:
 
     loss, grads: what it begins with, unchecked. Raises what a pass does.
     """
-    functions = quick.functions()
+    functions = recipes.functions()
     if (
         functions is None or not tape._overwrites.are_none()
         or (events.here.get() and events.tape() is not None)
@@ -65,10 +66,10 @@ def _run(functions: Any, records: Sequence[Any]) -> None:
 
 def _try_replays(tape: Tape, loss: array | None, grads: Any) -> bool:
     """The same of a tape whose records are those of a captured graph."""
-    replays, functions = tape._replays(), quick.functions()
+    replays, functions = tape._replays(), recipes.functions()
     if not (replays and functions is not None and tape.is_alone()):
         return False
-    from engine.tape.replay import may_go_back  # late: only what is captured needs it
+    from engine.accel.graph_records import may_go_back  # late: only what is captured needs it
 
     backs = may_go_back(replays)
     if backs is None:

@@ -11,15 +11,8 @@ from functools import partial
 from typing import Any, Literal
 
 from engine import config
-from engine.compile.backend import Batch, Journal, Limits, Outcome, Step
-from engine.runtime import events, quick
-from engine.runtime.array import array
-from engine.runtime.deferred import DeferredLaunch, Operation
-from engine.runtime.execute import Executable
-from engine.runtime.guards import Guard
-from engine.runtime.plan_parts import Selection
-from engine.runtime.quick import NOBODY
-from engine.runtime.sequences import (
+from engine.accel import recipes
+from engine.accel.graph_steps import (
     STALE,
     Writes,
     as_one,
@@ -28,6 +21,14 @@ from engine.runtime.sequences import (
     is_quiet,
     limits,
 )
+from engine.accel.recipes import NOBODY
+from engine.compile.backend import Batch, Journal, Limits, Outcome, Step
+from engine.runtime import events
+from engine.runtime.array import array
+from engine.runtime.deferred import DeferredLaunch, Operation
+from engine.runtime.execute import Executable
+from engine.runtime.guards import Guard
+from engine.runtime.plan_parts import Selection
 from engine.runtime.storage import Hold, Storage
 from engine.tape.records import LaunchRecord, Record
 
@@ -165,13 +166,13 @@ class Asked:
 
     def __init__(self, arrays: Iterable[array], launches: Iterable[RecordedLaunch]) -> None:
         self._flags = tuple((a, asks(a)) for a in arrays)
-        self._words = quick.pairs(self._flags)
+        self._words = recipes.pairs(self._flags)
         kernels = {x.call.plan.kernel for x in launches}
         self._kernels = tuple((k, k.enable_backward) for k in kernels)
 
     def is_same(self) -> bool:
         """Whether all of that is as it was."""
-        functions, words = quick.functions(), self._words
+        functions, words = recipes.functions(), self._words
         if functions is None or words is None or not functions.ask_same(words.at):
             for a, did in self._flags:
                 if asks(a) is not did:
@@ -208,7 +209,7 @@ class _Back:
     ) -> None:  # fmt: skip
         self.batch = batch
         self.grads = tuple(grads.values())
-        self._words = quick.pairs(self.grads)
+        self._words = recipes.pairs(self.grads)
         self.numbers = numbers
         self.writes = writes
 
@@ -216,7 +217,7 @@ class _Back:
         """Whether it adds to the gradients that arrays have now."""
         if self.batch.limits != now or not (self.batch.fits() and self.writes.are_free()):
             return False
-        functions = quick.functions()
+        functions = recipes.functions()
         words = self._words
         if functions is not None and words is not None and functions.have_same(words.at):
             return True

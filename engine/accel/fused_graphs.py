@@ -14,13 +14,9 @@ from functools import partial
 from types import MethodType
 from typing import Any
 
-from engine.compile.backend import Limits, Outcome, Step
-from engine.runtime import events, quick
-from engine.runtime.array import array
-from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Noted
-from engine.runtime.execute import Executable
-from engine.runtime.guards import Guard
-from engine.runtime.sequences import (
+from engine.accel import recipes
+from engine.accel.graph_records import Asked, Ranges, RecordedLaunch, asks, floats_of
+from engine.accel.graph_steps import (
     Writes,
     as_one,
     as_step,
@@ -30,8 +26,13 @@ from engine.runtime.sequences import (
     limits,
     write_as_step,
 )
+from engine.compile.backend import Limits, Outcome, Step
+from engine.runtime import events
+from engine.runtime.array import array
+from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Noted
+from engine.runtime.execute import Executable
+from engine.runtime.guards import Guard
 from engine.tape.gradients import one_of
-from engine.tape.replay import Asked, Ranges, RecordedLaunch, asks, floats_of
 from engine.tape.tape import Tape
 
 Told = tuple[Executable, tuple[int, ...]] | None
@@ -208,7 +209,7 @@ class Unseen:
         self._floats = tuple(floats.values())
         self._asked = Asked(self._floats, launches)
         self._grads = tuple(made.grads.values())
-        self._words = quick.pairs(self._grads)
+        self._words = recipes.pairs(self._grads)
         self._given = made.given
         self._tape = tape
 
@@ -231,7 +232,7 @@ class Unseen:
 
     def _is_same(self) -> bool:
         """Whether gradients are taken, and lie, as they did."""
-        functions, words = quick.functions(), self._words
+        functions, words = recipes.functions(), self._words
         if functions is None or words is None or not functions.have_same(words.at):
             return False
         if not self._asked.is_same():

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from engine import config
+from engine.accel.slots import table
 from engine.classes import NamedTuple
 from engine.compile.cpu import CPU
-from engine.compile.cpu.table import table
 from engine.diagnostics import EngineError
 from engine.lang.types import FLOAT32, FLOAT64, INT32, INT64, Type
 

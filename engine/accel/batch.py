@@ -9,8 +9,9 @@ import ctypes
 import struct
 from collections.abc import Callable, Sequence
 
+from engine.accel import launcher
 from engine.compile.backend import NOTHING, Limits, Outcome, Step
-from engine.compile.cpu import launcher, runner, schedule
+from engine.compile.cpu import runner, schedule
 
 # Operations (about a nanosecond each) after which Python looks for Ctrl-C, and what is taken for a
 # launch of which nothing is known.

@@ -1,0 +1,1 @@
+"""What makes launches, passes and captured graphs fast; nothing that they need to be right."""
