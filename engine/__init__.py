@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 from engine import config, hooks
 from engine import forks as _forks  # noqa: F401  (which wait for imports from here on)
 from engine import late as _late  # noqa: F401  (the first: it notes when)
+from engine.accelerator import accelerator as _accelerator
 from engine.itself import load as _load
 
 if TYPE_CHECKING:
@@ -223,6 +224,7 @@ def _expect(what: str) -> None:
     _there.add(what)
     if len(_there) == 2:
         _load("engine.tape.tape")
+        _accelerator.expect_passes()
 
 
 def _nothing() -> None:

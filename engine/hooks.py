@@ -11,11 +11,6 @@ product: Callable[[Any, Any], Any] | None = None
 instantiate: Callable[[Any, Any], Any] | None = None
 
 
-# fuse(operations, steps, fresh): what runs a captured sequence without records, where nobody else
-# has its tapes. It is told its operations, these as they are run, and what makes its tapes new.
-fuse: Callable[[Any, Any, Any], Callable[[], bool] | None] | None = None
-
-
 def prepare() -> None:
     """Loads what launches need: the first kernel asks, since the next step is to run it.
 

@@ -16,8 +16,16 @@ from engine.compile.cache import Stored
 from engine.compile.cpu import libraries, runner, toolchain
 from engine.compile.facts import Facts
 from engine.frontend import prepare
+from engine.itself import load
 from engine.runtime import launch, plans
 from engine.runtime.plan_parts import Selection
+
+try:
+    load("engine.accel")  # which puts itself at `engine.accelerator`
+except ModuleNotFoundError as e:
+    if e.name != "engine.accel":
+        raise
+    # All is right without it, and slower.
 
 __all__ = ["launch", "libraries", "plans", "runner"]
 

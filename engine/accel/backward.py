@@ -66,7 +66,8 @@ def _run(functions: Any, records: Sequence[Any]) -> None:
 
 def _try_replays(tape: Tape, loss: array | None, grads: Any) -> bool:
     """The same of a tape whose records are those of a captured graph."""
-    replays, functions = tape._replays(), recipes.functions()
+    replays: Any = tape._replays()
+    functions = recipes.functions()
     if not (replays and functions is not None and tape.is_alone()):
         return False
     from engine.accel.graph_records import may_go_back  # late: only what is captured needs it

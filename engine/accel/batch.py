@@ -87,7 +87,11 @@ class Batch:
         return self._most < schedule.LEAST
 
     def run(self, tell: Callable[[int, Outcome], object], done: list[int]) -> None:
-        """See `engine.compile.backend.Batch`."""
+        """Runs all of them, whose writes are announced.
+
+        tell: told of each that leaves something, by its number; where it raises, no more run.
+        done: holds how many have run.
+        """
         first, cell = 0, ctypes.c_int64(0)
         progress = ctypes.addressof(cell)
         for end in self._ends:

@@ -192,7 +192,7 @@ class _Maker:
             self.fill(g, bytes(g._info.size))
 
 
-class Unseen:
+class FusedGraph:
     """Runs a sequence."""
 
     __slots__ = ("_asked", "_batch", "_floats", "_given", "_grads", "_tape", "_told", "_words",
@@ -248,9 +248,9 @@ class Unseen:
         told[0].finish(came, told[1])
 
 
-def unseen(
+def fused(
     operations: Sequence[Noted], steps: Sequence[Noted], fresh: Sequence[Callable[[], None]]
-) -> Unseen | None:
+) -> FusedGraph | None:
     """What runs operations whose tapes nobody else has; None where that cannot be, or not yet.
 
     steps: the same as they are run. fresh: what makes tapes new ones, of all that are made there.
@@ -272,7 +272,7 @@ def unseen(
     except _Impossible:
         return None
     batch = as_one(made.steps, now)
-    found = None if batch is None else Unseen(made, batch, tapes[0])
+    found = None if batch is None else FusedGraph(made, batch, tapes[0])
     return found if found is not None and found.is_ready() else None
 
 
@@ -291,7 +291,7 @@ def _passed(probe: object) -> int:
 
 
 def _counts() -> bool:
-    """Whether this Python counts references as `unseen` takes it."""
+    """Whether this Python counts references as `fused` takes it."""
     found = []
     for more in range(3):
         kept = [_Probe()]

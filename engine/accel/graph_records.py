@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from engine import config
 from engine.accel import recipes
+from engine.accel.batch import Batch
 from engine.accel.graph_steps import (
     STALE,
     Writes,
@@ -21,14 +22,13 @@ from engine.accel.graph_steps import (
     is_quiet,
     limits,
 )
-from engine.accel.recipes import NOBODY
-from engine.compile.backend import Batch, Journal, Limits, Outcome, Step
+from engine.compile.backend import Journal, Limits, Outcome, Step
 from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch, Operation
 from engine.runtime.execute import Executable
 from engine.runtime.guards import Guard
-from engine.runtime.plan_parts import Selection
+from engine.runtime.plan_parts import NOBODY, Selection
 from engine.runtime.storage import Hold, Storage
 from engine.tape.records import LaunchRecord, Record
 
@@ -345,6 +345,11 @@ class Replay:
         self.holds = holds
         self.count = count
         self.stacks: dict[int, int] = {}
+
+    @property
+    def arrays(self) -> Sequence[array]:
+        """The arrays of its launches."""
+        return self.piece.arrays
 
     def records(self) -> Iterator[Record]:
         """The records that it stands for."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import groupby
-from typing import Literal
 
 import numpy as np
 
 from engine import config
-from engine.compile.backend import Batch, Limits, Outcome, Step
+from engine.accel import batch
+from engine.accel.launcher import maker
+from engine.compile.backend import Limits, Step
 from engine.compile.cpu import CPU
 from engine.runtime import events
 from engine.runtime.array import array
-from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Noted, Operation
+from engine.runtime.deferred import DeferredLaunch, DeferredWrite
 from engine.runtime.device import HOST
 from engine.runtime.execute import Executable
 from engine.runtime.guards import objection
@@ -73,7 +73,7 @@ _limits = lru_cache(maxsize=8)(Limits)  # those of the last launches are those o
 
 def is_quiet() -> bool:
     """Whether several operations may be one call: nobody listens but tapes, and it is allowed."""
-    functions = CPU.functions
+    functions = maker.functions
     if functions is not None and functions.quiet():
         return True
     return config.native_after >= 0 and not (
@@ -94,16 +94,9 @@ def as_step(executable: Executable, call: BoundLaunch, now: Limits) -> Step | No
     return executable.step(call.dim, call.blob, now)
 
 
-def as_one(steps: Sequence[Step], now: Limits) -> Batch | None:
+def as_one(steps: Sequence[Step], now: Limits) -> batch.Batch | None:
     """Launches as one call; None where that cannot be, or not yet."""
-    return CPU.batch(steps, now)
-
-
-def _written(operation: Simple) -> list[array]:
-    if isinstance(operation, DeferredWrite):
-        return [operation.dest]
-    call = operation.launch
-    return [a for i in call.plan.writes if (a := call.values[i]) is not None]
+    return batch.batch(steps, now)
 
 
 def _is_plain(dest: array) -> bool:
@@ -112,7 +105,7 @@ def _is_plain(dest: array) -> bool:
 
 def fill_as_step(dest: array, item: bytes) -> Step | None:
     """A fill with the bytes of one element as one of several; None where it cannot be."""
-    return CPU.filling(dest._ptr, item, dest.size) if _is_plain(dest) else None
+    return batch.filling(dest._ptr, item, dest.size) if _is_plain(dest) else None
 
 
 def write_as_step(operation: DeferredWrite) -> Step | None:
@@ -123,37 +116,12 @@ def write_as_step(operation: DeferredWrite) -> Step | None:
         return None
     if src is not None:
         same = src.is_contiguous and src.device is HOST and src._info.kind == info.kind
-        return CPU.copying(dest._ptr, src._ptr, dest.hi - dest.lo) if same else None
+        return batch.copying(dest._ptr, src._ptr, dest.hi - dest.lo) if same else None
     if element is not info.zero and not isinstance(element, (int, float, np.generic)):
         return None  # it may be changed meanwhile
     one = array._allocate((1,), dest._ir.element, True, HOST)
     one._put(element)
-    return CPU.filling(dest._ptr, CPU.read(one._ptr, info.size), dest.size)
-
-
-class _Part:
-    """Operations off any tape that run in one call."""
-
-    __slots__ = ("_batch", "_operations", "_writes")
-
-    def __init__(self, operations: Sequence[Simple], batch: Batch) -> None:
-        self._operations = operations
-        self._batch = batch
-        self._writes = Writes(a for o in operations for a in _written(o))
-
-    def __call__(self) -> None:
-        if is_quiet() and self._batch.fits() and self._writes.are_free():
-            self._writes.announce()
-            self._batch.run(self._tell, [0])
-            return
-        for operation in self._operations:
-            operation()
-
-    def _tell(self, number: int, came: Outcome) -> None:
-        operation = self._operations[number]
-        assert isinstance(operation, DeferredLaunch)  # others leave nothing
-        call = operation.launch
-        call.plan.forward.finish(came, call.dim)
+    return batch.filling(dest._ptr, CPU.read(one._ptr, info.size), dest.size)
 
 
 class _Stale:
@@ -163,93 +131,6 @@ class _Stale:
 STALE = _Stale()
 
 
-class Several:
-    """Captured launches that follow each other on a tape, or off any, and other writes there."""
-
-    __slots__ = ("_limits", "_operations", "_parts", "_ran", "_taped")
-
-    def __init__(self, operations: Sequence[Simple], taped: bool) -> None:
-        self._operations = operations
-        self._taped = taped
-        self._parts: Sequence[Operation] | None = None
-        self._limits = Limits(0, 0)
-        self._ran = 0
-
-    def __call__(self) -> None:
-        parts = self._parts
-        if parts is None or self._limits != limits():
-            parts = self._prepared()
-        if parts is None:
-            self._ran += len(self._operations)
-            parts = self._operations
-        for part in parts:
-            if part() is STALE:
-                self._parts = None
-
-    def _prepared(self) -> Sequence[Operation] | None:
-        """The launches, as few calls as can be; None where that is not known yet."""
-        if not self._ran or (CPU.functions is None and self._ran < config.native_after):
-            return None
-        now = limits()
-        if as_one((), now) is None or not is_quiet():
-            return None
-        tape = events.tape() if self._taped else None
-        self._parts = (
-            _parts(self._operations, now) if tape is None
-            else tape.prepared(self._operations, now)  # type: ignore[arg-type]
-        )  # fmt: skip
-        self._limits = now
-        return self._parts
-
-
 def is_compiled(executable: Executable | None) -> bool:
     """Whether a launch has compiled it."""
     return executable is not None and executable.is_compiled
-
-
-def _parts(operations: Sequence[Simple], now: Limits) -> Sequence[Operation] | None:
-    parts: list[Operation] = []
-    some: list[Simple] = []
-    steps: list[Step] = []
-
-    def close() -> None:
-        batch = as_one(tuple(steps), now) if some else None
-        parts.extend(some if batch is None else [_Part(tuple(some), batch)])
-        some.clear()
-        steps.clear()
-
-    for operation in operations:
-        if isinstance(operation, DeferredWrite):
-            step = write_as_step(operation)
-        elif not is_compiled(operation.launch.plan._forward):
-            return None  # the runs so far ended before it
-        else:
-            step = as_step(operation.launch.plan.forward, operation.launch, now)
-        if step is None:
-            close()
-            parts.append(operation)
-        else:
-            some.append(operation)
-            steps.append(step)
-    close()
-    return parts
-
-
-def gathered(operations: Sequence[Noted]) -> list[Noted]:
-    """The operations of a graph, those that may run in one call as one."""
-    out: list[Noted] = []
-    for tape, group in groupby(operations, _kind):
-        found = list(group)
-        if tape is not False and len(found) > 1:
-            out.append((Several(tuple(o for o, _ in found), tape is not None), tape))  # type: ignore[misc]
-        else:
-            out += found
-    return out
-
-
-def _kind(noted: Noted) -> events.Recorder | Literal[False] | None:
-    """The tape of what can be one of several; False where it cannot."""
-    operation, tape = noted
-    if operation.__class__ is DeferredWrite and tape is None:
-        return None
-    return tape if operation.__class__ is DeferredLaunch and operation.simple else False

@@ -14,12 +14,12 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from engine import config
-from engine.accel.slots import table
+from engine.accel import slots
+from engine.accelerator import Accelerator, accelerator
 from engine.classes import NamedTuple
-from engine.compile.cpu import CPU
 from engine.diagnostics import EngineError
 from engine.lang.types import FLOAT32, FLOAT64, INT32, INT64, Type
 
@@ -45,16 +45,15 @@ class Functions(NamedTuple):
     True where they left nothing, else the number of the first that did, and its launch structure.
     fill, copy: addresses of steps that are no kernels.
 
-    launched(kernel, dim, inputs, outputs, device, stream, record): a launch that a user asked for.
-    True, or where it left something its plan, its grid, its launch structure, and its record
-    (which is not on the tape then) or values.
+    launched(kernel, dim, inputs, outputs, device, stream, record): a launch that a user asked for;
+    True. Where it left something, `recipes.finish` was told of that.
 
     ready(records): whether `back_all` runs all of them. back_all(records, from): their adjoints,
     down to the first; True, the number of one that Python has to run, or that of one that left
     something, with its launch structure. seeded(array, cotangent): writes an array or bytes over a
     gradient, which it makes; True. zeros(models, shape, device, requires_grad): an array of zeros
     like one of the models, which have shapes. quiet(): True where nobody listens to launches and
-    writes, but for tapes. announced(array): announces a write to it off any tape; True.
+    writes, but for tapes.
 
     Those of captured sequences, of words of `row_words`: ask_same(flags): True where arrays require
     gradients as they did. have_same(gradients): True where they have those that they had.
@@ -66,10 +65,9 @@ class Functions(NamedTuple):
     seeded: Callable[[Any, Any], bool | None]
     zeros: Callable[[dict[tuple[int, ...], Any], Any, Any, bool], Any]
     quiet: Callable[[], bool | None]
-    announced: Callable[[Any], bool | None]
     ask_same: Callable[[int], bool | None]
     have_same: Callable[[int], bool | None]
-    launched: Callable[..., tuple[Any, ...] | Literal[True] | None]
+    launched: Callable[..., bool | None]
     fill: int
     copy: int
 
@@ -77,56 +75,49 @@ class Functions(NamedTuple):
 _CALLED = len(Functions._fields) - 2
 
 
-class _Maker:
-    """Makes the functions, once."""
+class Maker:
+    """Makes the functions, once. door: where launches ask for them."""
 
-    def __init__(self) -> None:
-        # What tapes have rows of that these have made needs them, whatever is allowed.
-        self.made: Functions | None = None
+    def __init__(self, door: Accelerator) -> None:
         self.asked = False
-        # What the functions know, for the runtime and the tape to say: see `table`.
-        self._known: dict[str, Any] = {}
-        self._quiet: Sequence[list[Any]] = ()
-        self._late: Callable[[], dict[str, Any]] = dict
-        self._enter: Callable[[bytes], bool] | None = None
+        self._door = door
+        self._made: Functions | None = None
         self._kept: list[Any] = []  # what the functions need as long as the process lives
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._again)
-
-    def another(self) -> _Maker:
-        """One that has made nothing yet, and knows the same."""
-        out = _Maker()
-        out.begin(self._quiet, self._late)
-        out.tell(**self._known)
-        return out
 
     def _again(self) -> None:
         self.asked = self.made is not None  # its thread is not here
 
     @property
+    def made(self) -> Functions | None:
+        """The functions; None before they are made."""
+        return self._made
+
+    @made.setter
+    def made(self, functions: Functions | None) -> None:
+        self._made = functions
+        run = None if functions is None else functions.launched
+        self._door.install(try_run=run, needs_models=functions is not None)
+
+    @property
     def functions(self) -> Functions | None:
-        """The functions; None before they are made, or where `config.native_after` is -1."""
+        """The same; None where `config.native_after` is -1."""
         return self.made if config.native_after >= 0 else None
-
-    def begin(self, quiet: Sequence[list[Any]], late: Callable[[], dict[str, Any]]) -> None:
-        """Says which lists are empty where nobody listens. late: what else is known, when asked."""
-        self._quiet, self._late = quiet, late
-
-    def tell(self, **known: Any) -> None:
-        """Says what else there is, by the names of `table`."""
-        self._known.update(known)
-        if self._enter is not None:
-            self._fill_in(self._enter)
 
     def ask(self, size: int) -> None:
         """Has them made in a while, or at once. size: bytes of a launch structure."""
-        if not self.asked and self._quiet and config.native_after >= 0:
-            self.asked = True
-            if _fits() and config.native_after == 0:
-                self.make(size)
-            elif _fits():
-                with contextlib.suppress(RuntimeError):  # Python is about to end
-                    threading.Thread(target=self.make, args=(size,), daemon=True).start()
+        if self.asked or config.native_after < 0:
+            return
+        self.asked = True
+        if not _fits():
+            return
+        slots.known()  # here, since a thread that imports may meet one that does
+        if config.native_after == 0:
+            self.make(size)
+            return
+        with contextlib.suppress(RuntimeError):  # Python is about to end
+            threading.Thread(target=self.make, args=(size,), daemon=True).start()
 
     def make(self, size: int) -> None:
         """Makes them, if that can be."""
@@ -140,32 +131,23 @@ class _Maker:
                 folder / "launcher.cpp", _ENTRY, "the engine's launcher", [folder],
                 headers_in(folder),
             )  # fmt: skip
-            self._known = {**self._late(), **self._known}
-            self.made = self._made(library, size)
-            if self.made is not None:
-                CPU.made = self.made
+            self.made = self._functions(library, size)
         except (EngineError, OSError, AttributeError):
             return  # all goes on as it did
 
-    def _fill_in(self, enter: Callable[[bytes], bool]) -> bool:
-        """Gives the functions their table."""
-        made = table(self._known, self._quiet)
-        if made is None or not enter(made[0]):
-            return False
-        self._kept.append(made[1])
-        return True
-
-    def _made(self, library: ctypes.CDLL, size: int) -> Functions | None:
+    def _functions(self, library: ctypes.CDLL, size: int) -> Functions | None:
+        made = slots.table(slots.known())
+        if made is None:
+            return None
+        text, objects = made
         found = (ctypes.c_void_p * (len(Functions._fields) + 1))()
         # Nobody else may read the table meanwhile.
         entry = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p)(
             (_ENTRY, library)
         )
-
-        def enter(text: bytes) -> bool:
-            return bool(entry(text, len(text), ctypes.addressof(found)))
-
-        if not self._fill_in(enter) or not all(found) or found[-1] != size:
+        if not entry(text, len(text), ctypes.addressof(found)):
+            return None
+        if not all(found) or found[-1] != size:
             return None
         new = ctypes.pythonapi["PyCFunction_NewEx"]
         new.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.py_object)
@@ -174,10 +156,9 @@ class _Maker:
             _Method(name.encode(), address, _FASTCALL, None)
             for name, address in zip(Functions._fields[:_CALLED], found, strict=False)
         ]
-        self._kept += [library, methods]
-        self._enter = enter
-        made = [new(ctypes.addressof(m), None, "engine") for m in methods]
-        return Functions(*made, *found[_CALLED:-1])
+        self._kept += [library, methods, objects]
+        called = [new(ctypes.addressof(m), None, "engine") for m in methods]
+        return Functions(*called, *found[_CALLED:-1])
 
 
 def _fits() -> bool:
@@ -185,11 +166,11 @@ def _fits() -> bool:
     return (
         sys.implementation.name == "cpython" and ctypes.sizeof(ctypes.c_void_p) == 8
         and sys.byteorder == "little" and "t" not in getattr(sys, "abiflags", "t")
-        and ctypes.c_size_t.from_address(id(maker) + 8).value == id(_Maker)
+        and ctypes.c_size_t.from_address(id(maker) + 8).value == id(Maker)
     )  # fmt: skip
 
 
-maker = _Maker()
+maker = Maker(accelerator)
 
 
 class Words:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -40,7 +40,7 @@ _SETTINGS = (
     "enable_backward", "verify_autograd_array_access", "overwrites", "restore", "tape_snapshots",
     "lazy", "snapshot_limit_bytes", "native_after", "LEAST",
 )  # fmt: skip
-# What upper layers tell, by name: see `_Maker.tell`.
+# By the names of `known`.
 CLASSES = ("array", "plain_kind", "brief", "storage", "hold", "chunk", "record", "tape", "kernel",
            "planned")  # fmt: skip
 OBJECTS = (
@@ -53,8 +53,8 @@ OBJECTS = (
     "total",
     "allocate",
     "home",
+    "finish",
 )
-QUIET = 2
 _SLOTS = {
     "array": ("_ir", "_packed", "storage", "is_contiguous", "lo", "hi", "_grad", "_flag", "_origin",
               "_shared", "_ptr", "_retain", "dtype", "ndim", "shape", "size", "strides", "_info",
@@ -152,15 +152,49 @@ def items_place() -> int | None:
     return 24 if there == tuple(map(id, marks)) else None
 
 
-def table(known: Mapping[str, Any], quiet: Sequence[list[Any]]) -> tuple[bytes, list[Any]] | None:
-    """The table, and what it has addresses of.
+def known() -> dict[str, Any]:
+    """The engine's own classes and objects that the functions use, by name."""
+    from engine import config
+    from engine.accel.recipes import finish
+    from engine.compile.cpu import CPU, schedule
+    from engine.compile.cpu.brief import Brief
+    from engine.diagnostics.site import Site, call_site
+    from engine.lang.types import ArrayType
+    from engine.runtime import events, storage
+    from engine.runtime.array import array
+    from engine.runtime.chunks import Chunk
+    from engine.runtime.device import HOST
+    from engine.runtime.execute import Executable
+    from engine.runtime.kernel import Kernel
+    from engine.runtime.plan import Plan
+    from engine.runtime.plan_parts import NOBODY, Selection
+    from engine.tape.overwrites import Overwrites
+    from engine.tape.records import LaunchRecord
+    from engine.tape.tape import Tape
 
-    known: classes, by the names of `_SLOTS` and `CLASSES`, and `OBJECTS`; what is not there is
-    null. quiet: lists that are empty where nobody listens.
+    return {
+        "array": array, "plain_kind": ArrayType, "brief": Brief, "hold": storage.Hold,
+        "chunk": Chunk, "storage": storage.Storage, "executable": Executable,
+        "selection": Selection, "call": Site, "nowhere": NOBODY, "settings": vars(config),
+        "cuts": vars(schedule), "host": HOST.alias, "here": events.here, "site": call_site,
+        "total": Chunk.total, "allocate": CPU.allocate, "home": HOST, "kernel": Kernel,
+        "planned": Plan, "record": LaunchRecord, "tape": Tape, "overwrites": Overwrites,
+        "finish": finish,
+    }  # fmt: skip
+
+
+def table(known: Mapping[str, Any]) -> tuple[bytes, list[Any]] | None:
+    """The table, and what it has addresses of; None where the interpreter is not as it has to be.
+
+    known: classes, by the names of `_SLOTS` and `CLASSES`, and `OBJECTS`.
     """
+    from engine.runtime import events
+    from engine.runtime.device import others
+
+    quiet = (events.everywhere, others)  # lists that are empty where nobody listens
     calls = [_address(name) for name in _CALLS]
     frames = [_address(name) for name in _FRAMES]
-    if not all(calls) or len(quiet) != QUIET:
+    if not all(calls):
         return None
     if not all(frames):
         frames = [0] * len(frames)

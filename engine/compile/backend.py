@@ -172,25 +172,6 @@ class Brief(Protocol):
 Step = tuple[Any, bytes, "Callable[[], Entry] | None"]
 
 
-class Batch(Protocol):
-    """Launches that run one after another, as one.
-
-    limits: those of all of them.
-    """
-
-    limits: Limits
-
-    def fits(self) -> bool:
-        """Whether it may run; else each launch has to be run by itself."""
-
-    def run(self, tell: Callable[[int, Outcome], object], done: list[int]) -> None:
-        """Runs all of them, whose writes are announced.
-
-        tell: told of each that leaves something, by its number; where it raises, no more run.
-        done: holds how many have run.
-        """
-
-
 class NotCaptured(BaseException):
     """Raised by what a device cannot capture; it says what that is. Nobody else may catch it."""
 
@@ -387,9 +368,4 @@ class Backend(ABC):
     ) -> Brief | None:  # fmt: skip
         """A short way to run launches like this one, without a journal; None for none."""
         del entry, dim, args, limits, marks
-        return None
-
-    def batch(self, steps: Sequence[Step], limits: Limits) -> Batch | None:
-        """Launches as one, each in its short way; None where that cannot be, or not yet."""
-        del steps, limits
         return None

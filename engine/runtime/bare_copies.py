@@ -58,11 +58,9 @@ def take(dest: ArrayBase, src: np.ndarray[Any, Any]) -> bool:
     same = src.dtype is view.dtype
     if not (same or (src.dtype in _FLOATS and view.dtype in _FLOATS)):
         return False
-    functions = CPU.functions
-    if functions is None or not functions.announced(dest):
-        if not _is_bare(dest):
-            return False
-        dest.storage.before_write(dest.lo, dest.hi)
+    if not _is_bare(dest):
+        return False
+    dest.storage.before_write(dest.lo, dest.hi)
     if not same:
         with np.errstate(all="ignore"):
             view[...] = src

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from engine import config, hooks
+from engine.accelerator import accelerator
 from engine.classes import Protocol
 from engine.compile.cpu import CPU, FEW
 from engine.lang import strided
@@ -230,7 +231,7 @@ class ArrayBase:
     ) -> array:  # fmt: skip
         out: Any = object.__new__(cls)
         out._new(dims, kind, zero, device, pinned)
-        if CPU.functions is not None and device is HOST:
+        if accelerator.needs_models and device is HOST:
             out._note()
         return out  # type: ignore[no-any-return]
 

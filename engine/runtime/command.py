@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.accel import recipes
-from engine.accel.launcher import maker
+from engine.accelerator import accelerator
 from engine.lang.structs import ARRAYS, StructType, TupleType, UserType
 from engine.lang.types import ScalarType, shape_of
 from engine.lang.vectors import vector_class
@@ -155,12 +154,9 @@ class Launch:
         if self.adjoint:
             bound = bind(kernel, dim, params, (), device, recorded=False, adjoint=True)
             adjoint_launch.launch(bound, list(self.adjoints))
-            return None
-        native = maker.made
-        if native is not None:
-            came = native.launched(kernel, dim, params, (), device, None, False)
-            if came is not None:
-                return None if came is True else recipes.finish(*came)
+            return
+        if accelerator.try_run(kernel, dim, params, (), device, None, False):
+            return
         before = events.here.get()
         try:
             events.here.set(events.passing_over("command"))

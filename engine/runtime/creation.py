@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from engine import config
-from engine.accel.launcher import Functions, maker
+from engine.accelerator import accelerator
 from engine.lang.factories import matrix, vector
 from engine.lang.numbers import number_kind
-from engine.lang.scalars import float32, float64, int32, int64
 from engine.lang.strided import misplaced
 from engine.lang.structs import ElementType
 from engine.lang.types import (
@@ -25,7 +24,6 @@ from engine.lang.types import (
 from engine.lang.values import dtype_from_numpy, to_element_type, to_value_type
 from engine.logger import log_warning
 from engine.runtime import events
-from engine.runtime.annotation import ElementInfo, element_info
 from engine.runtime.array import array
 from engine.runtime.data import (
     address_from,
@@ -35,7 +33,7 @@ from engine.runtime.data import (
     shape_from,
     steps,
 )
-from engine.runtime.device import HOST, Device, DeviceLike, get_device
+from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.foreign import shared
 from engine.runtime.indexed import indexedarray
 from engine.runtime.launch_errors import fail
@@ -59,34 +57,11 @@ def zeros(
     strides: bytes from one element to the next, for each dimension, where they are not to lie
     side by side; so for the functions below.
     """
-    functions = maker.functions
-    if functions is not None and device is None and not (retain_grad or kwargs or pinned):
-        made = _quickly(functions, shape, dtype, requires_grad)
+    if device is None and not (retain_grad or kwargs or pinned):
+        made: array | None = accelerator.try_zeros(shape, dtype, requires_grad)
         if made is not None:
             return made
     return _make(shape, dtype, device, requires_grad, pinned, retain_grad, kwargs, zero=True)
-
-
-def _quickly(functions: Functions, shape: Any, dtype: Any, requires_grad: bool) -> array | None:
-    """An array of zeros like one that was made before; None where there is none."""
-    try:
-        info = _infos.get(dtype)
-    except TypeError:
-        return None
-    if info is None:
-        if dtype in _NUMBERS:
-            _infos[dtype] = element_info(to_element_type(dtype))
-        return None
-    wanted = bool(requires_grad) and info.floating
-    if requires_grad and not wanted:
-        return None
-    made: array | None = functions.zeros(info.models, shape, HOST, wanted)
-    return made
-
-
-# Of types that are made again and again, with numbers as elements.
-_NUMBERS = frozenset({float, int, float32, float64, int32, int64})
-_infos: dict[Any, ElementInfo] = {}
 
 
 zeros.__builtin_name__ = "zeros"  # type: ignore[attr-defined]  # a local array in kernels
@@ -129,11 +104,10 @@ def ones(
 
 def _small(shape: Any, dtype: Any, requires_grad: bool) -> array | None:
     """A small array like one that was made before, to be filled; None where there is none."""
-    functions = maker.functions
     few = shape.__class__ is int and shape <= _FEW
     if not few and shape.__class__ is tuple and set(map(type, shape)) == {int}:
         few = math.prod(shape) <= _FEW
-    return _quickly(functions, shape, dtype, requires_grad) if functions and few else None
+    return accelerator.try_zeros(shape, dtype, requires_grad) if few else None
 
 
 _FEW = 1000  # elements, which are filled as fast as one

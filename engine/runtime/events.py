@@ -23,9 +23,7 @@ from engine.diagnostics.site import Site, call_site, is_own
 from engine.locks import Lock
 
 if TYPE_CHECKING:
-    from engine.compile.backend import Limits
     from engine.runtime.array import array
-    from engine.runtime.deferred import DeferredLaunch
     from engine.runtime.execute import Done, Executable
     from engine.runtime.faults import Fault
     from engine.runtime.kernel import Kernel
@@ -188,13 +186,6 @@ class Recorder:
         """
         raise NotImplementedError
 
-    def finish_launch(self, record: Any, state: bytes) -> None:
-        """Takes the record of a launch that ran without Python, and left something.
-
-        state: the launch structure (see `engine.accel.launcher`).
-        """
-        raise NotImplementedError
-
     def record_copy(self, dest: array, src: array) -> Written | None:
         """Called before `src` (same shape, maybe another float width) is copied to `dest`.
 
@@ -224,15 +215,6 @@ class Recorder:
 
     def rewinding(self) -> Callable[[], None]:
         """What makes it forget all that is recorded from now on."""
-        raise NotImplementedError
-
-    def prepared(
-        self, launches: Sequence[DeferredLaunch], now: Limits
-    ) -> Sequence[Callable[[], object]] | None:
-        """What runs launches of a graph and records them, in as few calls as can be.
-
-        None where that is not known yet. now: the limits of all of them.
-        """
         raise NotImplementedError
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from engine import hooks
+from engine.accelerator import accelerator
 from engine.lang.types import is_integer
 from engine.runtime import events
 from engine.runtime.array import array
@@ -53,7 +53,7 @@ class Graph(events.Taker):
         self._at_once: list[int] = []
         self._runs = 0
         # What runs all of it, if nobody else has its tapes.
-        self._unseen: Callable[[], bool] | None = None
+        self._fused: Callable[[], bool] | None = None
         self._outer: Graph | None = None if outer is None else outer._root
         self._on_device = DeviceGraph(device)
         self._captures = False
@@ -92,9 +92,7 @@ class Graph(events.Taker):
     def _end(self) -> None:
         self._captures = False
         events.leave(self)
-        from engine.accel.graph_steps import gathered  # only what captures needs it
-
-        self._steps = gathered(self._operations)
+        self._steps = accelerator.graph_steps(self._operations)
 
     def _run(self) -> None:
         """Runs the operations. Tapes that it has not made go on from where they are."""
@@ -124,10 +122,10 @@ class Graph(events.Taker):
         self._on_device.run(self._operations, self._by_python)
 
     def _by_python(self) -> None:
-        if self._unseen is not None:
-            if self._unseen():
+        if self._fused is not None:
+            if self._fused():
                 return
-            self._unseen, self._runs = None, 1  # it may be made anew later
+            self._fused, self._runs = None, 1  # it may be made anew later
         if not self._runs:  # what tapes have is what was noted, and has not happened
             self._forget()
         self._waiting = dict(self._rewinds)
@@ -137,14 +135,9 @@ class Graph(events.Taker):
         self._runs += 1
         if self._runs.bit_count() == 1:  # again and again, but seldom
             if self._fresh and not self._rewinds:
-                self._unseen = self._fused()
-            if self._unseen is not None:
+                self._fused = accelerator.fused_graph(self._operations, self._steps, self._fresh)
+            if self._fused is not None:
                 self._forget()
-
-    def _fused(self) -> Callable[[], bool] | None:
-        """What runs a sequence without records, where nobody else has its tapes."""
-        make = hooks.fuse
-        return None if make is None else make(self._operations, self._steps, self._fresh)
 
     def _forget(self) -> None:
         """Makes tapes forget what they have recorded."""

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.accel import recipes
-from engine.accel.launcher import maker
+from engine.accelerator import accelerator
 from engine.compile.backend import Journal
 from engine.diagnostics.site import call_site
 from engine.runtime import events
@@ -83,13 +82,10 @@ def launch(
     it cannot be compiled. No array has changed in these cases. LaunchError E210 where a
     test in the kernel failed (`assert`, `expect_eq`; see `config.mode`, `config.expect`).
     """
-    native = maker.made
-    if native is not None and not (adjoint or record_cmd):
-        came = native.launched(kernel, dim, inputs, outputs, device, stream, record_tape)
-        if came is True:
-            return None
-        if came is not None:
-            return recipes.finish(*came)
+    if not (adjoint or record_cmd) and accelerator.try_run(
+        kernel, dim, inputs, outputs, device, stream, record_tape
+    ):
+        return None
     if others and (stream is not None or max_blocks or block_dim != 256):
         if device is None and isinstance(stream, Stream):
             device = stream.device

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import config
-from engine.accel import recipes
-from engine.accel.launcher import Words
-from engine.accel.recipes import NOBODY
+from engine.accelerator import accelerator
 from engine.compile.backend import Backend, Marks
 from engine.compile.pipeline import Variants
 from engine.lang.structs import PLACES, Argument, leaves
@@ -24,7 +22,7 @@ from engine.runtime.guards import objection
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered, gathering
 from engine.runtime.pack import Mismatch, as_array
-from engine.runtime.plan_parts import Forms, Param, Selection
+from engine.runtime.plan_parts import NOBODY, Forms, Param, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,8 +81,8 @@ class Plan:
         self.plain: bool = (
             self.arguments is None and self.relinks is None and not (self.tables or self.apart)
         )
-        # What native functions are told of it, and where: see `quick`. 0 before it was compiled.
-        self._recipe: Words | None = None
+        # What native functions are told of it, and where: see `accel`. 0 before it was compiled.
+        self._recipe: object = None
         self.recipe: int | None = 0
         self._selections: dict[tuple[int, frozenset[str], bool], Selection] = {}
         self.usual: dict[int, Selection] = {}  # of launches without arrays that share memory
@@ -107,7 +105,7 @@ class Plan:
         if self._forward is None:
             marks = Marks(self.writes, False)
             self._forward = Executable(self.backend, self.variants, "forward", marks=marks)
-            recipes.prepare(self, self._forward)
+            accelerator.compiled(self, self._forward)
         return self._forward
 
     def has_adjoint(self, s: Selection) -> bool:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from engine.runtime.plan import Plan
 
 
+# The arrays of a launch that share memory with what it writes, where none does: always this object.
+NOBODY: frozenset[str] = frozenset()
+
+
 class Param:
     """One kernel parameter. `array_kind` is None for scalars, vectors and matrices."""
 

@@ -202,8 +202,8 @@ def _arrays(tape: Tape) -> Iterator[_Place]:
         yield from _of_record(record, number)
         number += 1
     for replay in replays:
-        for launch in replay.piece.launches:
-            yield from _of_launch(launch.call.plan, launch.call.values, number)
+        for record in replay.records():
+            yield from _of_record(record, number)
             number += 1
 
 

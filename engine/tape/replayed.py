@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from engine import config, hooks
-from engine.compile.backend import Limits
+from engine import config
+from engine.classes import Protocol
 from engine.diagnostics.site import call_site
 from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.blocks import Block
-from engine.runtime.deferred import DeferredLaunch, Noted, Operation
 from engine.runtime.plan_parts import BoundLaunch
 from engine.tape.memory import MemoryUse, memory_of, own_memory
 from engine.tape.overwrites import MODES, Overwrites
 from engine.tape.records import CopyRecord, FillRecord, LaunchRecord, Record
 from engine.tape.restoration import Restoration
 
-if TYPE_CHECKING:  # late: only what is captured and runs again needs it
-    from engine.accel.graph_records import Replay
+if TYPE_CHECKING:
     from engine.tape.scopes import ScopeStack
+
+
+class Replay(Protocol):
+    """What a run of a captured graph recorded. count: how many launches. arrays: of all of them."""
+
+    count: int
+
+    @property
+    def arrays(self) -> Sequence[array]:
+        """The arrays of the launches, as records have them."""
+
+    def records(self) -> Iterator[Record]:
+        """Makes the records."""
 
 
 class ReplayedTape(Block, events.Recorder):
@@ -128,17 +139,6 @@ class ReplayedTape(Block, events.Recorder):
 
     # ---- what graphs capture: it is there to be looked at, and made anew when the graph runs
 
-    def prepared(
-        self, launches: Sequence[DeferredLaunch], now: Limits
-    ) -> Sequence[Operation] | None:
-        """What runs launches of a graph and records them, in as few calls as can be.
-
-        None where that is not known yet. now: the limits of all of them.
-        """
-        from engine.accel.graph_records import pieces
-
-        return pieces(launches, now)
-
     def sketch_launch(self, launch: BoundLaunch) -> None:
         """Notes a launch that a graph has captured, and that has not run."""
         self._add(record_of(launch))
@@ -180,16 +180,3 @@ def record_of(launch: BoundLaunch) -> LaunchRecord:
     return LaunchRecord(
         plan, launch.dim, values, launch.blob, launch.inputs, launch.site, aliased, selection
     )
-
-
-def _unseen(
-    operations: Sequence[Noted], steps: Sequence[Noted], fresh: Sequence[Callable[[], None]]
-) -> Callable[[], bool] | None:
-    from engine.accel.fused_graphs import (
-        unseen,  # late: only what is captured and runs again needs it
-    )
-
-    return unseen(operations, steps, fresh)
-
-
-hooks.fuse = _unseen

@@ -10,8 +10,7 @@ from typing import Any
 from weakref import WeakSet
 
 from engine import config
-from engine.accel import recipes
-from engine.accel.backward import try_reverse
+from engine.accelerator import accelerator
 from engine.compile.backend import IN_ORDER, Journal
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import call_site, call_span
@@ -24,7 +23,7 @@ from engine.runtime.events import Written
 from engine.runtime.execute import Done, Executable
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
-from engine.runtime.plan_parts import BoundLaunch
+from engine.runtime.plan_parts import NOBODY, BoundLaunch
 from engine.tape import access
 from engine.tape.backward import (
     Pass,
@@ -149,7 +148,7 @@ class Tape(ReplayedTape):
             for o in followers:
                 o.tape_recording(self, reads, values)
             began = perf_counter()
-        aliased = plan.aliased(values) if plan.pairs else recipes.NOBODY
+        aliased = plan.aliased(values) if plan.pairs else NOBODY
         selection = plan.select(values, aliased)
         record = LaunchRecord(
             plan, launch.dim, values, launch.blob, launch.inputs, launch.site, aliased, selection
@@ -159,12 +158,6 @@ class Tape(ReplayedTape):
             access.launched(record)
         changes = self._overwrites.launched(record, self._count)
         return selection.executable, partial(self._ran, record, changes, began)
-
-    def finish_launch(self, record: LaunchRecord, state: bytes) -> None:
-        """Takes the record of a launch that ran without Python, and left something."""
-        executable, dim = record.selection.executable, record.dim
-        came = executable.left(dim, record.values, record.blob, state)
-        executable.finish(came, dim, partial(self._ran, record, (), 0.0))
 
     def _ran(
         self, record: LaunchRecord, changes: Sequence[Change], began: float,
@@ -339,7 +332,7 @@ class Tape(ReplayedTape):
         if others:
             check_recorded(self)
         followers = self._followers()
-        if not followers and try_reverse(self, loss, grads):
+        if not followers and accelerator.try_reverse(self, loss, grads):
             return
         seeds = check_seeds(loss, grads, seen=bool(followers))
         for o in followers:  # now that what gets a cotangent requires a gradient
@@ -440,7 +433,7 @@ class Tape(ReplayedTape):
             return
         replays = () if self._unmade is None else self._replays()
         if replays:
-            more = [a for r in replays for a in (*r.piece.arrays, *self._seeded.values())]
+            more = [a for r in replays for a in (*r.arrays, *self._seeded.values())]
             clear([], more)
         else:
             clear(self._made(), self._seeded.values())
@@ -467,6 +460,3 @@ class Tape(ReplayedTape):
 
     def _misused(self, message: str, help: str = "") -> TapeError:
         return TapeError(Diagnostic("E401", message, call_span(), help))
-
-
-recipes.tell(record=LaunchRecord, tape=Tape, overwrites=Overwrites)

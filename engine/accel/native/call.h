@@ -14,8 +14,7 @@ object* plan_of(object* kernel) {
 }
 
 // launched(kernel, dim, inputs, outputs, device, stream, record): a launch that a user asks for, who
-// has called the Python function that runs. True where it has run and left nothing; where it
-// left something a tuple of its plan and grid, and of what `launched` gives.
+// has called the Python function that runs. True where it has run; Python is told what it left.
 object* launched_by_user(object*, object* const* given, int64_t n) {
     if (n != 7 || given[5] != py.none || (given[6] != py.yes && given[6] != py.no)) return nothing();
     object *const device = given[4], *const plan = plan_of(given[0]);
@@ -24,12 +23,12 @@ object* launched_by_user(object*, object* const* given, int64_t n) {
     object* const came = launched(*words<recipe_t>(slot(plan, P_RECIPE)), given[1], given[2],
                                   given[3], given[6] == py.yes, 2);
     if (!came || came == py.none || came == py.yes) return came;
-    object* const out = py.tuple(4);
-    if (!out) return drop(came), nullptr;
-    object* const parts[] = {plan, given[1], py.list_item(came, 0), py.list_item(came, 1)};
-    for (int64_t k = 0; k < 4; ++k) keep(parts[k]), py.tuple_set(out, k, parts[k]);
+    object* const told = py.call(py.finish, plan, given[1], py.list_item(came, 0),
+                                 py.list_item(came, 1), static_cast<object*>(nullptr));
     drop(came);
-    return out;
+    if (!told) return nullptr;
+    drop(told);
+    return yes();
 }
 
 }  // namespace

@@ -10,19 +10,6 @@ long long bytes_of(object* a) { return number(a, A_HI) - number(a, A_LO); }
 
 void* address(object* a) { return reinterpret_cast<void*>(static_cast<intptr_t>(number(a, A_LO))); }
 
-// Whether an array of plain numbers may be written off any tape, and nobody listens.
-bool is_off_tape(object* a) {
-    world_t w;
-    return type_of(a) == py.array && w.look() && !w.tape
-        && type_of(slot(a, A_IR)) == py.plain_kind;
-}
-
-// announced(array): announces a write to all of an array of plain numbers off any tape; True.
-object* announced(object*, object* const* given, int64_t n) {
-    if (n != 1 || !is_off_tape(given[0]) || !may_write(given[0])) return nothing();
-    return announce(given[0]) ? yes() : nullptr;
-}
-
 // The existing gradient of an array, None for none; null where Python has to look.
 object* gradient(object* a) {
     object* const g = slot(a, A_GRAD);

@@ -77,7 +77,7 @@ struct python_t {
     // where nobody listens.
     object *none, *yes, *no, *real, *integer, *list_type, *tuple_type, *bytes_type, *zero,
         *overflow, *wrong_type, *no_attribute, *no_memory;
-    object *nowhere, *settings, *cuts, *host, *here, *site, *total, *allocate, *home;
+    object *nowhere, *settings, *cuts, *host, *here, *site, *total, *allocate, *home, *finish;
     object *array, *plain_kind, *brief_type, *storage_type, *hold_type, *chunk_type, *record_type,
         *tape_type, *kernel_type, *plan_type;
     object *announce, *hold_on, *requires, *recipe, *options, *module, *enabled, *records, *overwrites;

@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine import config
 from engine.compile.backend import (
     Backend,
-    Batch,
     Brief,
     Entry,
     Journal,
     Limits,
     Marks,
     Outcome,
-    Step,
 )
 
 if TYPE_CHECKING:
@@ -80,13 +77,6 @@ class Cpu(Backend):
     on_host = True
 
     _runner: Callable[..., Outcome] | None = None
-    # What does small things without Python (`launcher.Functions`), once it was made.
-    made: Any = None
-
-    @property
-    def functions(self) -> Any:
-        """That; None before, and where `config.native_after` forbids it."""
-        return self.made if config.native_after >= 0 else None
 
     def emit(self, fn: Function, symbol: str) -> str:
         from engine.compile.cpu import loops
@@ -204,23 +194,6 @@ class Cpu(Backend):
         from engine.compile.cpu import brief
 
         return brief.brief(entry, dim, args, limits, marks)
-
-    def filling(self, address: int, item: bytes, count: int) -> Step | None:
-        """`count` elements that all become the bytes of `item`, as a step of a batch."""
-        from engine.accel import batch
-
-        return batch.filling(address, item, count)
-
-    def copying(self, to: int, of: int, nbytes: int) -> Step | None:
-        """Bytes that are copied, as a step of a batch."""
-        from engine.accel import batch
-
-        return batch.copying(to, of, nbytes)
-
-    def batch(self, steps: Sequence[Step], limits: Limits) -> Batch | None:
-        from engine.accel import batch
-
-        return batch.batch(steps, limits)
 
 
 CPU = Cpu()

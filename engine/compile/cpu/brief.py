@@ -7,16 +7,15 @@ before, and serves the next one.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 from engine import config
-from engine.accel import launcher
+from engine.accelerator import accelerator
 from engine.compile.backend import NOTHING, Entry, Limits, Marks, Outcome
 from engine.compile.cpu import runner, schedule
 from engine.compile.threads import Threads
-from engine.locks import Lock
 
 # An entry point as a function that takes arguments as they are: half the time of a checked call.
 _SOON = 500  # operations
@@ -30,8 +29,8 @@ class Brief:
     """
 
     __slots__ = ("_bound", "_call", "_entry", "_idle", "_layout", "_left", "_limits", "_marks",
-                 "_template", "_words", "_work", "address", "cost", "journal", "stack",
-                 "threads")  # fmt: skip
+                 "_template", "_work", "address", "cost", "journal", "stack",
+                 "threads", "words")  # fmt: skip
 
     def __init__(
         self, entry: Entry, dim: tuple[int, ...], limits: Limits, threads: Threads | None,
@@ -51,7 +50,7 @@ class Brief:
         most = None if entry.threads is None else entry.threads.most
         self.cost: int | None = (work or None) if most is None else prod(dim) * most
         # Of many runs: what native functions are told of it, and where.
-        self._words: launcher.Words | None = None
+        self.words: object = None
         self.address: int | None = None
         self._marks = marks
         self._left = config.native_after  # runs before one goes without Python
@@ -111,26 +110,24 @@ class Brief:
 
     def hurry(self) -> None:
         """Has runs from now on done without Python, if that can be and `config` allows it."""
-        if config.native_after < 0:
-            return
         self._left = max(config.native_after, 1)
-        marks = self._marks
-        if marks is None or self._layout is not None or self._words is not None:
-            return
-        if launcher.maker.functions is None:
-            launcher.maker.ask(len(self._template))
-        if launcher.maker.functions is None:
-            return
+        accelerator.repeated(self)
+
+    @property
+    def may_be_native(self) -> bool:
+        """Whether native launches may take it, and do not yet."""
+        return self._marks is not None and self._layout is None and self.address is None
+
+    @property
+    def state_size(self) -> int:
+        """Bytes of a launch structure."""
+        return len(self._template)
+
+    def native_parts(self) -> tuple[int, bytes, bytes, Sequence[int], bool]:
+        """What native launches need of it: see `engine.accel.launcher.run_words`."""
+        assert self._marks is not None
         address = ctypes.cast(self._entry.code, ctypes.c_void_p).value or 0
-        words = launcher.run_words(
-            address, self._template, self._bound, marks.places, self._ends_soon()
-        )
-        with _lock:  # others may be here, and what they use stays
-            if words is not None and self._words is None:
-                self._words, self.address = words, words.at
-
-
-_lock = Lock()
+        return address, self._template, self._bound, self._marks.places, self._ends_soon()
 
 
 def brief(

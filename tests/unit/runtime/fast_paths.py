@@ -15,9 +15,9 @@ import pytest
 
 import engine as wp
 from engine.accel import launcher
-from engine.accel.fused_graphs import Unseen
+from engine.accel.fused_graphs import FusedGraph
 from engine.accel.graph_steps import Writes
-from engine.compile.cpu import CPU, runner
+from engine.compile.cpu import runner
 from engine.runtime import transfer
 from engine.runtime.execute import Executable
 from tests import parts
@@ -107,11 +107,10 @@ def native(name: str, broken: Callable[[Function], Function] = twice) -> Part:
     """A compiled function, which Python's launch asks then."""
 
     def put(m: pytest.MonkeyPatch, wrap: Callable[[Function], Function]) -> None:
-        functions = CPU.made
+        functions = launcher.maker.made
         assert functions is not None
         functions = functions._replace(**{name: wrap(getattr(functions, name))})
         m.setattr(launcher.maker, "made", functions)
-        m.setattr(CPU, "made", functions)
 
     return Part(name, put, broken)
 
@@ -181,7 +180,7 @@ PATHS = [
     Path("sequences", natively, programs.CAPTURED,
          (native("many"), of(Writes, "announce", nothing(True), gives=True))),
     Path("sequences of tapes that nobody has", quiet, programs.ITERATIONS,
-         (of(Unseen, "__call__", nothing(True)), native("many")), repeat=captured),
+         (of(FusedGraph, "__call__", nothing(True)), native("many")), repeat=captured),
     Path("sequences of tapes that somebody has", quiet, programs.ITERATIONS,
          (native("many"),), repeat=kept),
     Path("parts by 2 threads", cut(2), {**programs.LAUNCHES, **programs.PASSES},
@@ -190,8 +189,5 @@ PATHS = [
          (of(runner, "_in_parts"),), off=cut(1)),
     Path("copies of bytes", lambda m: way(m, short=True), programs.COPIES, COPIES,
          off=lambda m: long_copies(m, True)),
-    Path("copies of bytes, announced natively", natively, programs.COPIES,
-         (*COPIES, native("announced", nothing(True))),
-         off=lambda m: long_copies(m, "native")),
 ]  # fmt: skip
 NAMES = {path.name: path for path in PATHS}

@@ -12,6 +12,7 @@ import pytest
 
 import engine as wp
 from engine.accel import launcher
+from engine.accelerator import Accelerator
 from engine.compile.cpu import CPU, runner
 from engine.runtime import device, kernel
 from engine.runtime.execute import Executable
@@ -85,7 +86,6 @@ def way(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[pytest.M
         m.setattr(launcher.maker, "asked", True)
         if short == "native":
             m.setattr(launcher.maker, "made", NATIVE)
-            m.setattr(CPU, "made", NATIVE)
         if not short:
             m.setattr(Executable, "brief", lambda self, dim, args: None)
             m.setattr(LaunchRecord, "is_ready", lambda self: False)
@@ -95,7 +95,7 @@ def way(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[pytest.M
 def native() -> Any:
     """The launcher in C++, made at once; None where it cannot be."""
     wp.Tape  # noqa: B018  # says what tapes are
-    maker = launcher.maker.another()
+    maker = launcher.Maker(Accelerator())
     maker.make(ctypes.sizeof(runner.Launch))
     return maker.functions
 

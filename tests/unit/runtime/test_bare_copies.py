@@ -5,7 +5,6 @@ import pytest
 
 import engine as wp
 from engine.accel import launcher
-from engine.compile.cpu import CPU
 from engine.runtime import bare_copies, events, transfer
 from tests import native
 from tests.unit.runtime.copy_programs import copies, to_read_only
@@ -27,8 +26,8 @@ def _ways(request, monkeypatch):
 
 def natively(monkeypatch):
     """With the native functions, for as long as a test runs."""
-    for of, name in ((wp.config, "native_after"), (CPU, "made"),
-                     (launcher.maker, "made"), (launcher.maker, "asked")):  # fmt: skip
+    for of, name in ((wp.config, "native_after"), (launcher.maker, "made"),
+                     (launcher.maker, "asked")):  # fmt: skip
         monkeypatch.setattr(of, name, getattr(of, name))
     native.install()
 

@@ -10,6 +10,7 @@ import pytest
 
 import engine as wp
 from engine.accel import launcher, slots
+from engine.accelerator import Accelerator
 from engine.compile.cpu import runner, schedule
 from tests.unit.runtime.launching import NATIVE, made, scale, total, way
 from tests.unit.runtime.test_whole_launches import iteration
@@ -41,7 +42,7 @@ def versions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 def remake() -> None:
     """Tells the library once more what it is told."""
-    launcher.maker.another().make(ctypes.sizeof(runner.Launch))
+    launcher.Maker(Accelerator()).make(ctypes.sizeof(runner.Launch))
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -79,12 +79,12 @@ def test_words_stay(monkeypatch: pytest.MonkeyPatch) -> None:
             wp.launch(scale, 4, [x, y, 1.0])
         plan = scale.plan
         brief: Any = plan.forward.briefs[4,]
-        words, recipe = brief._words, plan._recipe
+        words, recipe = brief.words, plan._recipe
         brief.hurry()
         plan.recipe = plan.recipe and 0  # as another thread saw it
-        assert brief._words is words and words is not None
+        assert brief.words is words and words is not None
         plan.recipe = recipe.at
-        recipes.prepare(plan, plan.forward)
+        recipes.compiled(plan, plan.forward)
         assert plan._recipe is recipe
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import engine as wp
 from engine.accel import batch, launcher
-from engine.compile.cpu import CPU, schedule
+from engine.compile.cpu import schedule
 from engine.diagnostics import EngineError
 from engine.runtime import events
 from engine.runtime.guards import Guard
@@ -49,7 +49,6 @@ class Counted:
 
         functions = NATIVE._replace(many=counted)
         monkeypatch.setattr(launcher.maker, "made", functions)
-        monkeypatch.setattr(CPU, "made", functions)
 
     def taken(self) -> list[int]:
         found, self.calls = self.calls, []

@@ -15,6 +15,7 @@ import pytest
 
 import engine as wp
 from engine.accel import launcher
+from engine.accelerator import Accelerator
 from engine.compile.cpu import runner, schedule
 from engine.diagnostics import EngineError
 from engine.runtime import events
@@ -203,17 +204,14 @@ def test_it_runs_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
 def test_it_is_made_meanwhile() -> None:
-    maker = launcher._Maker()
-    maker.ask(ctypes.sizeof(runner.Launch))
-    assert not maker.asked  # nobody has said who listens
-    maker = launcher.maker.another()
+    maker = launcher.Maker(Accelerator())
     maker.ask(ctypes.sizeof(runner.Launch))
     for _ in range(600):
         if maker.functions is not None:
             break
         time.sleep(0.1)
     assert maker.functions is not None
-    wrong = launcher.maker.another()
+    wrong = launcher.Maker(Accelerator())
     wrong.make(8)  # another structure than that of launches
     assert wrong.functions is None
 

@@ -10,7 +10,7 @@ import pytest
 
 import engine as wp
 from engine.accel import launcher
-from engine.compile.cpu import CPU, schedule
+from engine.compile.cpu import schedule
 from engine.diagnostics import EngineError
 from engine.runtime import events
 from tests.unit.runtime.launching import (
@@ -42,7 +42,6 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     functions = NATIVE._replace(back_all=call)
     monkeypatch.setattr(launcher.maker, "made", functions)
-    monkeypatch.setattr(CPU, "made", functions)
     return came
 
 

@@ -35,7 +35,7 @@ def test_it_is_taken() -> None:
     w, loss, iteration = training()
     graph = captured(iteration)
     run(graph)
-    assert graph._unseen is not None
+    assert graph._fused is not None
     v, _, again = training()
     for _ in range(5):
         again()
@@ -62,11 +62,11 @@ def test_a_tape_that_somebody_has_keeps_its_records(hold: Callable[[Any], Any]) 
 
     graph = captured(held)
     run(graph)
-    assert graph._unseen is None
+    assert graph._fused is None
     kept.clear()
     gc.collect()
     run(graph, 20)
-    assert graph._unseen is not None  # nobody has it any more
+    assert graph._fused is not None  # nobody has it any more
     v, _, again = training()
     for _ in range(25):
         again()
@@ -80,7 +80,7 @@ def test_a_tape_in_the_caller_is_seen() -> None:
     graph = capture.graph
     assert graph is not None
     run(graph, 9)
-    assert graph._unseen is None
+    assert graph._fused is None
     assert [r.name for r in tape.records] == ["scale", "total"]
 
 
@@ -88,7 +88,7 @@ def test_listeners_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     w, _, iteration = training()
     graph = captured(iteration)
     run(graph)
-    assert graph._unseen is not None
+    assert graph._fused is not None
     wp.config.print_launches = True
     try:
         wp.capture_launch(graph)
@@ -96,7 +96,7 @@ def test_listeners_are_told(capsys: pytest.CaptureFixture[str]) -> None:
         wp.config.print_launches = False
     assert capsys.readouterr().out.count("scale") == 1
     run(graph, 8)
-    assert graph._unseen is not None
+    assert graph._fused is not None
     with capturing() as capture:
         wp.capture_launch(graph)
     assert capture.launches == 3
@@ -119,7 +119,7 @@ def test_what_changes_between_runs(name: str, monkeypatch: pytest.MonkeyPatch) -
         grad = w.grad
         graph = captured(iteration, keep)
         run(graph)
-        assert (graph._unseen is None) == (keep is kept)
+        assert (graph._fused is None) == (keep is kept)
         ways.append((graph, w, (w, loss, grad)))
     for _, w, _ in ways:
         if name == "gradient":
@@ -147,7 +147,7 @@ def test_what_changes_between_runs(name: str, monkeypatch: pytest.MonkeyPatch) -
         found.append((said, bits_of([w, *arrays])))
     assert found[0] == found[1]
     made_anew = name in ("gradient", "flag", "limit", "same")
-    assert (ways[0][0]._unseen is not None) == made_anew
+    assert (ways[0][0]._fused is not None) == made_anew
 
 
 def test_a_cotangent_that_is_exchanged() -> None:
@@ -163,7 +163,7 @@ def test_a_cotangent_that_is_exchanged() -> None:
 
     graph = captured(iteration)
     run(graph)
-    assert graph._unseen is not None
+    assert graph._fused is not None
     x.grad.zero_()
     wp.capture_launch(graph)
     np.testing.assert_allclose(x.grad.numpy(), np.cos(x.numpy()), rtol=1e-6)
@@ -182,7 +182,7 @@ def test_other_tapes_have_what_they_read() -> None:
     w, _, iteration = training()
     graph = captured(iteration)
     run(graph)
-    assert graph._unseen is not None
+    assert graph._fused is not None
     z = wp.zeros(33, dtype=float, requires_grad=True)
     tape = wp.Tape()
     with tape:
@@ -206,7 +206,7 @@ def test_failures(capfd: pytest.CaptureFixture[str]) -> None:
 
     graph = captured(iteration)
     run(graph)
-    assert graph._unseen is not None
+    assert graph._fused is not None
     x.assign(np.arange(8, dtype=np.float32))
     x.grad.zero_()
     for _ in range(3):
@@ -239,7 +239,7 @@ def test_vectors_and_many_steps() -> None:
         xs[0].grad.zero_()
         wp.capture_launch(graph)
         np.testing.assert_array_equal(xs[0].grad.numpy(), once)
-    assert graph._unseen is not None
+    assert graph._fused is not None
 
 
 def test_large_launches_are_cut_as_ever() -> None:

@@ -224,7 +224,7 @@ def test_inputs_that_are_overwritten_before_the_pass() -> None:
             run()
         before.append((x.numpy().tobytes(), x.grad.numpy().tobytes()))
         if replayed:
-            assert graph._unseen is None
+            assert graph._fused is None
     assert before[0] == before[1]
 
 
@@ -273,7 +273,7 @@ def test_others_are_left_as_they_are() -> None:
         for _ in range(5):
             x.grad.zero_()
             wp.capture_launch(graph)
-        assert graph._unseen is None, what.__name__
+        assert graph._fused is None, what.__name__
 
 
 def test_a_sequence_in_a_sequence() -> None:
@@ -282,7 +282,7 @@ def test_a_sequence_in_a_sequence() -> None:
     outer = captured(lambda: [wp.capture_launch(inner) for _ in range(3)])
     for _ in range(4):
         wp.capture_launch(outer)
-    assert inner._unseen is not None
+    assert inner._fused is not None
     v, _, again = training()
     for _ in range(12):
         again()
