@@ -29,6 +29,9 @@ if _LEVEL not in os.environ:
     os.environ |= {_LEVEL: "1", _CHOSEN: "1"}
 
 
+_NO_ACCEL = "engine.accel is not there"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--parts`, `--native`, `--hot`, `--device`: see these modules of `tests` (`emulated`)."""
     parser.addoption("--native", action="store_true", help="run launches without Python")
@@ -100,6 +103,41 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.enable()
         gc.collect()
         gc.freeze()
+
+
+def _is_of_accel(error: BaseException | None) -> bool:
+    """Whether it says that `engine.accel` is not there: the engine is right without that folder."""
+    there = (ROOT / "engine" / "accel" / "__init__.py").exists()
+    return not there and isinstance(error, ImportError) and "engine.accel" in str(error)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makemodule(module_path: Path) -> Generator[None, Any, Any]:
+    """Leaves out files about `engine.accel` where it is not there."""
+    module = yield
+    real = module._getobj
+
+    def found() -> Any:
+        try:
+            return real()
+        except pytest.Collector.CollectError as e:
+            if "No module named 'engine.accel" in str(e) and _is_of_accel(ImportError(str(e))):
+                raise pytest.skip.Exception(_NO_ACCEL, allow_module_level=True) from None
+            raise
+
+    module._getobj = found
+    return module
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+    """The same of single tests."""
+    try:
+        return (yield)
+    except ImportError as e:
+        if _is_of_accel(e):
+            pytest.skip(_NO_ACCEL)
+        raise
 
 
 def pytest_terminal_summary(

@@ -17,7 +17,7 @@ from pathlib import Path
 class Row:
     """Places that match a pattern in files of some folders, but for some of them.
 
-    by_file: whether files count, not places.
+    by_file: whether files count, not places. by_text: whether different texts count.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Row:
     folders: Sequence[str] = ("engine",)
     without: str = "$^"
     by_file: bool = False
+    by_text: bool = False
 
     def places(self, root: Path) -> list[str]:
         """Where it matches: `file:line`, or files."""
@@ -38,8 +39,9 @@ class Row:
             text = path.read_text(encoding="utf-8")
             for match in re.finditer(self.pattern, text, re.MULTILINE):
                 line = text.count("\n", 0, match.start()) + 1
-                found.append(name if self.by_file else f"{name}:{line}")
-        return sorted(set(found)) if self.by_file else found
+                place = name if self.by_file else f"{name}:{line}"
+                found.append(match[0] if self.by_text else place)
+        return sorted(set(found)) if self.by_file or self.by_text else found
 
 
 def _files(root: Path, folders: Iterable[str]) -> list[Path]:
@@ -49,11 +51,13 @@ def _files(root: Path, folders: Iterable[str]) -> list[Path]:
 ROWS = (
     Row("plain ways to run a kernel as written", r"^\s+executable\.run\(|plan\.forward\.run\(",
         2, 1, without=r"engine/runtime/execute\.py"),
-    Row("native ways to run one, by where they are asked", r"native\.launched\(|functions\.whole\(",
-        2, 1),
+    Row("native ways to run one", r"\baccelerator\.try_(?!reverse|zeros)\w+", 1, 1, by_text=True),
+    Row("native ways to run a captured graph", r"\baccelerator\.\w*graph\w*", 2, 2, by_text=True),
     Row("plain ways through a tape backward", r"record\.reverse\(run\.", 1, 1),
-    Row("native ways through a tape backward, by where they are asked", r"\btry_reverse\(self", 1,
-        1),
+    Row("native ways through a tape backward", r"\baccelerator\.try_reverse\b", 1, 1,
+        without=r"engine/accel/"),
+    Row("imports of what makes launches fast", r"(from|import) engine\.accel\b|import accel\b",
+        0, 0, without=r"engine/accel/"),
     Row("lists and variables of observers",
         r"^\w+: (list\[(Observer|Callable|Watcher|Capture)|ContextVar\[(Here|Recorder|Callable))",
         2, 2, folders=("engine/runtime", "engine/tape", "engine/autograd/watch")),
