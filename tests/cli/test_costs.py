@@ -91,7 +91,7 @@ def test_runs_with_moved_inputs_are_forks_of_one_process(adtool: Any, scale: str
 
 
 def test_a_program_that_does_something_else_each_time_is_run_once_more(adtool: Any) -> None:
-    scale = "float(y.numpy()[0]) * os.getpid()"
+    scale = "float(y.numpy()[0]) * len(open('runs').read())"  # numbers of processes may be close
     counts = Counts(adtool, PROGRAM.replace("SCALE", scale).replace("TAPES", "1"), "--rerun")
     assert len(counts.runs) == 2
     notes = [f for f in counts.report["findings"] if f["code"] == "G012"]
