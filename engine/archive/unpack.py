@@ -39,7 +39,7 @@ from engine.runtime.storage import Hold
 from engine.tape.capture import Capture, CapturedTape
 from engine.tape.captured_pass import Backward
 from engine.tape.outline import Outline
-from engine.tape.records import KINDS, FunctionRecord
+from engine.tape.records import FunctionRecord, kind_of
 from engine.tape.records.captured import BarredLaunch, CapturedLaunch
 from engine.tape.records.record import Record
 
@@ -271,9 +271,10 @@ class _Tape:
         return self._linear(data, site)
 
     def _linear(self, data: RecordData, site: Site | None) -> Record:
-        kind = KINDS.get(data.kind)
-        if kind is None:
-            raise ArchiveError(f"there is no kind of operation {data.kind[:40]!r}")
+        try:
+            kind = kind_of(data.kind)
+        except KeyError:
+            raise ArchiveError(f"there is no kind of operation {data.kind[:40]!r}") from None
         arrays, written = self._some(data.arrays), self._some(data.written)
         if len(arrays) != (1 if kind.from_host else 2) or len(written) != 1:
             raise ArchiveError(f"a {data.kind} of {len(arrays)} arrays")

@@ -17,7 +17,7 @@ from engine.runtime.plan_parts import BoundLaunch
 from engine.tape import rows
 from engine.tape.memory import MemoryUse, memory_of, own_memory
 from engine.tape.overwrites import MODES, Overwrites
-from engine.tape.records import KINDS, LaunchRecord, Record
+from engine.tape.records import LaunchRecord, Record, kind_of
 from engine.tape.restoration import Restoration
 
 if TYPE_CHECKING:  # late: only what is captured and runs again needs it
@@ -168,7 +168,7 @@ class ReplayedTape(Block, events.Recorder):
         numbers: Sequence[float] = (),
     ) -> None:  # fmt: skip
         if dest.requires_grad or (src is not None and src.requires_grad):
-            self._add(KINDS[kind](name, dest, src, call_site(), None, numbers))
+            self._add(kind_of(kind)(name, dest, src, call_site(), None, numbers))
 
     def rewinding(self) -> Callable[[], None]:
         """What makes the tape forget all that is recorded from now on."""

@@ -34,7 +34,7 @@ from engine.tape.backward import (
 from engine.tape.gradients import Gradients, clear, gradient_of, seed
 from engine.tape.native_pass import try_reverse
 from engine.tape.overwrites import Overwrites, mode
-from engine.tape.records import KINDS, FunctionRecord, LaunchRecord, Record
+from engine.tape.records import FunctionRecord, LaunchRecord, Record, kind_of
 from engine.tape.replayed import ReplayedTape, record_of
 from engine.tape.restoration import Change
 from engine.tape.scopes import Marker, ScopeStack
@@ -206,7 +206,7 @@ class Tape(ReplayedTape):
             if src is not None and src.requires_grad and keep:
                 if not self._overwrites.written(self._made(), src):
                     source = src.storage.hold(src.lo, src.hi)
-            self._append(KINDS[kind](name, dest, src, call_site(), source, numbers))
+            self._append(kind_of(kind)(name, dest, src, call_site(), source, numbers))
         return partial(self._overwrites.wrote, changes) if changes else None
 
     def record_launch(

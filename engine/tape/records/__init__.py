@@ -15,10 +15,10 @@ from engine.tape.records.copy import CopyRecord
 from engine.tape.records.fill import FillRecord
 from engine.tape.records.function import FunctionRecord
 from engine.tape.records.launch import LaunchRecord, launches
-from engine.tape.records.linear import KINDS, LinearRecord
+from engine.tape.records.linear import LinearRecord, kind_of
 from engine.tape.records.record import Record
 
 __all__ = [
-    "KINDS", "CopyRecord", "FillRecord", "FunctionRecord", "LaunchRecord", "LinearRecord", "Record",
-    "launches",
+    "CopyRecord", "FillRecord", "FunctionRecord", "LaunchRecord", "LinearRecord", "Record",
+    "kind_of", "launches",
 ]  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
+from importlib import import_module
+from os.path import dirname
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,7 +14,6 @@ from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.leaves import float_parts
 from engine.runtime.storage import Hold
-from engine.tape.outline import Outline, outline
 from engine.tape.records.record import Description, Operand, Record, Replayer
 from engine.tape.restoration import Restoration
 
@@ -21,8 +22,22 @@ if TYPE_CHECKING:
 
 NumpyArray = np.ndarray[Any, Any]
 
-# The kinds, by the word that tapes, listings and archives have for each.
+# The kinds that are loaded, by the word that tapes, listings and archives have for each.
 KINDS: dict[str, type[LinearRecord]] = {}
+
+
+def kind_of(name: str) -> type[LinearRecord]:
+    """The class of a kind. Raises KeyError.
+
+    One that is not loaded is in the module beside this one that has its name, so that nothing need
+    list it. Names come from archives of others, too: no other module is ever loaded.
+    """
+    if name not in KINDS:
+        from pkgutil import iter_modules
+
+        if any(m.name == name for m in iter_modules([dirname(__file__)])):
+            import_module(f"{__package__}.{name}")
+    return KINDS[name]
 
 
 class LinearRecord(Record):
@@ -92,7 +107,7 @@ class LinearRecord(Record):
 
     @property
     def _is_captured(self) -> bool:
-        return isinstance(self.dest, Outline)
+        return not isinstance(self.dest, array)  # but an outline
 
     @property
     def snapshots(self) -> Sequence[Hold]:
@@ -142,6 +157,8 @@ class LinearRecord(Record):
             yield a, captured.source
 
     def captured(self, contents: bool = True) -> Record:
+        from engine.tape.outline import outline  # late: only captures need it
+
         out = self.on(*map(outline, self.arrays))
         if contents and (a := self.src) is not None:
             out.source = a.storage.hold(a.lo, a.hi, eager=True)

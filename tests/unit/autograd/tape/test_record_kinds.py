@@ -6,8 +6,10 @@ of this kind as of those of the engine: it runs what `Tape.backward` runs.
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,8 @@ from adtool import codec
 from engine.archive import Archive, ArchiveError, pack, unpack
 from engine.autograd import WholeResult, check_tape, jvp
 from engine.runtime import events
-from engine.tape.records import KINDS, CopyRecord, FillRecord, LinearRecord
+from engine.tape import records
+from engine.tape.records import CopyRecord, FillRecord, LinearRecord, kind_of
 from tests.unit.archive.test_round_trip import Memory
 from tests.unit.autograd.tape.test_end_to_end import F, N, ramp, square, total, zeros
 
@@ -167,7 +170,27 @@ def test_an_archive_of_others_is_refused(changed: dict[str, Any], told: str) -> 
 def test_no_kind_takes_the_name_of_another() -> None:
     with pytest.raises(TypeError, match="already"):
         type("Other", (LinearRecord,), {}, kind="copy")
-    assert KINDS["copy"] is CopyRecord and KINDS["scale"] is ScaleRecord
+    assert kind_of("copy") is CopyRecord and kind_of("scale") is ScaleRecord
+
+
+def test_a_kind_is_found_by_the_name_of_its_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing else is loaded for the name of a kind."""
+    text = (
+        "from engine.tape.records.linear import LinearRecord\n"
+        "class Halved(LinearRecord, kind='halved_on_trial'): __slots__ = ()\n"
+    )
+    (tmp_path / "halved_on_trial.py").write_text(text)
+    (tmp_path / "not_a_kind.py").write_text("")
+    monkeypatch.setattr(records, "__path__", [*records.__path__, str(tmp_path)])
+    monkeypatch.setattr(
+        pkgutil, "iter_modules", lambda _, f=pkgutil.iter_modules: f([str(tmp_path)])
+    )
+    assert kind_of("halved_on_trial").__name__ == "Halved"
+    for name in ("not_a_kind", "not_a_kind.os", "os", "engine", "", "..linear"):
+        with pytest.raises(KeyError):
+            kind_of(name)
 
 
 # ---- wrong ones
@@ -256,7 +279,7 @@ def test_constants_that_are_not_finite_are_no_mismatch() -> None:
 
 def test_another_kind_of_the_same_name_makes_another_tape() -> None:
     x, y = ramp(), zeros()
-    one, other = (KINDS[k]("same", y, x, None, None, n).alike(id)
+    one, other = (kind_of(k)("same", y, x, None, None, n).alike(id)
                   for k, n in (("copy", ()), ("scale", (FACTOR,))))  # fmt: skip
     assert one != other
 
