@@ -180,6 +180,7 @@ def _gradients(trace: TapeTrace, put: Callable[[int, Mark], None], lost: Mark) -
     first = None
     for position in reversed(range(len(trace.operations))):
         x, flow = trace.listing.operations[position], trace.operations[position].flow
+        kernel = trace.listing.kernels[x.kernel]
         if flow is None:
             continue
         came, gave = together(flow.incoming), together(flow.added)
@@ -191,7 +192,7 @@ def _gradients(trace: TapeTrace, put: Callable[[int, Mark], None], lost: Mark) -
             put(x.index, mark)
         elif came:
             put(x.index, Mark("gradient", f"|grad| {norm_text(came)}", came))
-        elif trace.listing.kernels[x.kernel].kind in ("launch", "copy"):
+        elif kernel.kind == "launch" or (kernel.reads and kernel.kind != "function"):
             put(x.index, Mark("unreached", "no gradient reached it"))
     return first
 

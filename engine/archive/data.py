@@ -181,12 +181,13 @@ class ArgumentData:
 
 @dataclass(frozen=True, slots=True)
 class RecordData:
-    """An operation on a tape. arrays, written, source: of what is no launch; else arguments.
+    """An operation on a tape. kind: `launch`, `function`, or that of a `LinearRecord`.
 
+    arguments: of a launch; of what is none, its numbers. arrays, written, source: of what is none.
     in_order: whether its threads ran one after the other, or as if they did: not on a GPU.
     """
 
-    kind: Literal["launch", "copy", "write", "function"]
+    kind: str
     name: str
     site: Place
     kernel: int = -1

@@ -25,7 +25,7 @@ from engine.archive.places import FileTable
 from engine.archive.types import TypeWriter
 from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Stale, Ungraded
 from engine.autograd.tape.memory import placements
-from engine.lang.types import ArrayType
+from engine.lang.types import FLOAT64, ArrayType
 from engine.tape.capture import CapturedTape
 from engine.tape.captured_pass import Backward
 from engine.tape.naming import variable
@@ -156,14 +156,16 @@ class _Tape:
         launch = r.launch
         if launch is not None:
             return self._launch(launch, site)
-        if not r.repeatable:  # code of Python does not travel
+        linear = r.linear
+        if linear is None:  # code of Python does not travel
             return RecordData("function", r.name, site)
-        arrays = tuple(self._array(a) for a in r.arrays)
-        written = tuple(self._array(a) for a in r.written)
-        if r.copied is not None:
-            source = -1 if r.source is None else self._keep(r.copied[1], r.source)
-            return RecordData("copy", r.name, site, arrays=arrays, written=written, source=source)
-        return RecordData("write", r.name, site, arrays=arrays, written=written)
+        numbers = [ArgumentData(numbers=texts(x, FLOAT64)) for x in linear.numbers]
+        source = -1 if linear.source is None else self._keep(linear.src, linear.source)
+        return RecordData(
+            linear.kind, r.name, site, arguments=tuple(numbers),
+            arrays=tuple(self._array(a) for a in r.arrays),
+            written=tuple(self._array(a) for a in r.written), source=source,
+        )  # fmt: skip
 
     def _launch(self, r: LaunchRecord, site: Any) -> RecordData:
         kernel = self._code.kernel(r.plan)

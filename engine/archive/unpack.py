@@ -29,7 +29,7 @@ from engine.classes import dataclass
 from engine.diagnostics import UNKNOWN, EngineError, Span
 from engine.diagnostics.site import Site
 from engine.lang.strided import byte_range
-from engine.lang.types import ArrayType, ValueType, shape_of
+from engine.lang.types import FLOAT64, ArrayType, ValueType, shape_of
 from engine.lang.values import value_class
 from engine.runtime.annotation import MAX_DIMS, element_info
 from engine.runtime.base import HEADER
@@ -39,13 +39,8 @@ from engine.runtime.storage import Hold
 from engine.tape.capture import Capture, CapturedTape
 from engine.tape.captured_pass import Backward
 from engine.tape.outline import Outline
-from engine.tape.records import FunctionRecord
-from engine.tape.records.captured import (
-    BarredLaunch,
-    CapturedCopy,
-    CapturedFill,
-    CapturedLaunch,
-)
+from engine.tape.records import FunctionRecord, kind_of
+from engine.tape.records.captured import BarredLaunch, CapturedLaunch
 from engine.tape.records.record import Record
 
 _ADDRESS = 1 << 62
@@ -203,26 +198,6 @@ class ArchivedLaunch(CapturedLaunch):
         self.names = [a.passed[:200] for a in data.arguments]
 
 
-class ArchivedCopy(CapturedCopy):
-    """A copy of an archive."""
-
-    __slots__ = ("name",)
-    name: str
-
-    def __init__(self, name: str, dest: Any, src: Any, source: Hold | None, site: Site | None
-                 ) -> None:  # fmt: skip
-        self.name, self.dest, self.src, self.source, self._site = name, dest, src, source, site
-
-
-class ArchivedFill(CapturedFill):
-    """A fill of an archive."""
-
-    __slots__ = ()
-
-    def __init__(self, name: str, dest: Any, site: Site | None) -> None:
-        self._name, self.dest, self._site = name, dest, site
-
-
 class _Tape:
     def __init__(
         self, data: TapeData, plans: Sequence[Plan | BareKernel], files: FileReader,
@@ -293,22 +268,29 @@ class _Tape:
             return self._launch(data, site)
         if data.kind == "function":
             return FunctionRecord(_named(data.name), [], site)
+        return self._linear(data, site)
+
+    def _linear(self, data: RecordData, site: Site | None) -> Record:
+        try:
+            kind = kind_of(data.kind)
+        except KeyError:
+            raise ArchiveError(f"there is no kind of operation {data.kind[:40]!r}") from None
         arrays, written = self._some(data.arrays), self._some(data.written)
-        if len(arrays) != (2 if data.kind == "copy" else 1) or len(written) != 1:
+        if len(arrays) != (1 if kind.from_host else 2) or len(written) != 1:
             raise ArchiveError(f"a {data.kind} of {len(arrays)} arrays")
         if written[0] is not arrays[0]:
             raise ArchiveError("it writes another array than it names")
-        if data.kind == "copy":
-            a, b = arrays
-            if a.shape != b.shape or len(placements(a, 0)) != len(placements(b, 0)):
-                raise ArchiveError("a copy of an array of another form")
-            if any(p.info.inner != q.info.inner for p, q in
-                   zip(placements(a, 0), placements(b, 0), strict=True)):  # fmt: skip
-                raise ArchiveError("a copy of an array of another type")
+        parts = [placements(a, 0) for a in arrays]
+        if arrays[0].shape != arrays[-1].shape or len(parts[0]) != len(parts[-1]):
+            raise ArchiveError(f"a {data.kind} of an array of another form")
+        if any(p.info.inner != q.info.inner for p, q in zip(parts[0], parts[-1], strict=True)):
+            raise ArchiveError(f"a {data.kind} of an array of another type")
+        if len(data.arguments) != kind.constants:
+            raise ArchiveError(f"a {data.kind} with {len(data.arguments)} numbers")
+        numbers = [_value(x, FLOAT64) for x in data.arguments]
         source = None if data.source == -1 else self._hold(data.source, arrays[-1])
-        if data.kind == "copy":
-            return ArchivedCopy(data.name, arrays[0], arrays[1], source, site)
-        return ArchivedFill(data.name, arrays[0], site)
+        src = None if kind.from_host else arrays[1]
+        return kind(data.name, arrays[0], src, site, source, numbers)
 
     def _launch(self, data: RecordData, site: Site | None) -> Record:
         if not 0 <= data.kernel < len(self._plans):

@@ -186,15 +186,16 @@ class Recorder:
         """
         raise NotImplementedError
 
-    def record_copy(self, dest: array, src: array) -> Written | None:
-        """Called before `src` (same shape, maybe another float width) is copied to `dest`.
+    def record_write(
+        self, kind: str, name: str, dest: array, src: array | None = None,
+        numbers: Sequence[float] = (),
+    ) -> Written | None:  # fmt: skip
+        """Called before all of `dest` is overwritten by what is no launch.
 
-        What it gives is called when that has happened.
+        kind: of the record (see `engine.tape.records.linear`): `copy` of `src` (same shape, maybe
+        another float width), `write` of values that carry no gradient, ... name: what messages
+        call it. numbers: the constants of the kind. What it gives is called when that has happened.
         """
-        raise NotImplementedError
-
-    def record_overwrite(self, dest: array, what: str) -> Written | None:
-        """Called before `dest` is filled with values that carry no gradient; gives the same."""
         raise NotImplementedError
 
     def record_scope_begin(self, scope_name: str, metadata: dict[str, Any] | None = None) -> Any:
@@ -209,8 +210,11 @@ class Recorder:
         """Notes a launch that a graph has captured, and that has not run."""
         raise NotImplementedError
 
-    def sketch_write(self, dest: array, src: array | None, what: str) -> None:
-        """The same for a copy, or for a fill where `src` is None."""
+    def sketch_write(
+        self, kind: str, name: str, dest: array, src: array | None = None,
+        numbers: Sequence[float] = (),
+    ) -> None:  # fmt: skip
+        """The same for what `record_write` gets."""
         raise NotImplementedError
 
     def rewinding(self) -> Callable[[], None]:

@@ -73,7 +73,7 @@ def fill(dest: array, value: Any, what: str) -> None:
         _later(dest, lambda: _fill(dest, kept, what), None, kept)
         and (tape := events.tape()) is not None
     ):
-        tape.sketch_write(dest, None, what)
+        tape.sketch_write("write", what, dest)
 
 
 def zero(dest: array) -> None:
@@ -119,7 +119,7 @@ def _zero(dest: array) -> Any:
 
 def _fill(dest: array, element: Any, what: str) -> None:
     tape = events.tape()
-    written = None if tape is None else tape.record_overwrite(dest, what)
+    written = None if tape is None else tape.record_write("write", what, dest)
     if tape is None or not dest.requires_grad:
         if events.everywhere:
             events.tell("filled", dest)
@@ -282,7 +282,7 @@ def copy(
     if not _later(dest, lambda: _copy(dest, src), src):
         _copy(dest, src)
     elif (tape := events.tape()) is not None:
-        tape.sketch_write(dest, src, "copy")
+        tape.sketch_write("copy", "copy", dest, src)
 
 
 def _number(name: str, what: str, value: Any) -> int:
@@ -306,7 +306,7 @@ def _too_far(what: str, a: array, offset: int, count: int) -> Exception:
 def _copy(dest: array, src: array) -> None:
     events.reading((src,))
     tape = events.tape()
-    written = None if tape is None else tape.record_copy(dest, src)
+    written = None if tape is None else tape.record_write("copy", "copy", dest, src)
     if events.everywhere and (tape is None or not (dest.requires_grad or src.requires_grad)):
         events.tell("copied", dest, src, False, False)
     dest.storage.before_write(dest.lo, dest.hi)

@@ -33,20 +33,17 @@ def launched(record: LaunchRecord) -> None:
                 reads.mark_read(a)
 
 
-def copied(dest: array, src: array) -> None:
-    """A copy is about to be recorded."""
-    written(dest, "an array copy")
-    reads.mark_read(src)
-
-
-def written(dest: array, operation: str) -> None:
-    """The host is about to write, on a tape."""
+def written(dest: array, name: str, src: array | None = None) -> None:
+    """Something but a launch is about to write, on a tape. src: what it reads."""
     if reads.is_read(dest):
         from engine.diagnostics.site import call_span
 
         span = call_span()
         at = "" if span is None else f" at {span.file}:{span.line}"
+        operation = name if src is None else f"an array {name}"
         reads.warn(dest, f"is being written to by {operation}{at}")
+    if src is not None:
+        reads.mark_read(src)
 
 
 def forget(records: list[Record]) -> None:

@@ -22,9 +22,9 @@ from engine.runtime.array import array
 from engine.runtime.device import Device
 from engine.runtime.execute import run
 from engine.runtime.forward_mode import warn_of_nonlinear_gradients
+from engine.runtime.leaves import float_parts
 from engine.runtime.plan import Plan
 from engine.runtime.storage import Storage, allocate
-from engine.runtime.transfer import move
 from engine.tape.records import Record
 
 NumpyArray = np.ndarray[Any, Any]
@@ -209,8 +209,8 @@ class Tangents:
         if self.is_moving(a):
             self.of(a)._parts[...] = 0
 
-    def copy(self, dest: array, src: array) -> None:
-        """Has an array move as another one does."""
+    def store(self, dest: array, src: array, forward: Callable[[NumpyArray], NumpyArray]) -> None:
+        """Has an array move as a linear function of another one does."""
         if not dest.requires_grad:
             return
         into = self.of(dest)
@@ -218,7 +218,14 @@ class Tangents:
             into._parts[...] = 0
             return
         self._live.add(self.twin.block(dest))
-        move(into, self.of(src))
+        of = self.of(src)
+        to_host, put = of.device.backend.to_host, into.device.backend.put
+        moved = [to_host(x) for x in float_parts(of)]
+        if of.storage is into.storage:  # where both may be in the same memory
+            moved = [x.copy() for x in moved]
+        with np.errstate(all="ignore"):
+            for part, x in zip(float_parts(into), moved, strict=True):
+                put(part, forward(x))
 
     def launch(
         self, plan: Plan, dim: tuple[int, ...], values: Sequence[Any], contents: Contents,

@@ -15,7 +15,7 @@ from engine.runtime.blocks import Block
 from engine.runtime.plan_parts import BoundLaunch
 from engine.tape.memory import MemoryUse, memory_of, own_memory
 from engine.tape.overwrites import MODES, Overwrites
-from engine.tape.records import CopyRecord, FillRecord, LaunchRecord, Record
+from engine.tape.records import LaunchRecord, Record, kind_of
 from engine.tape.restoration import Restoration
 
 if TYPE_CHECKING:
@@ -143,12 +143,12 @@ class ReplayedTape(Block, events.Recorder):
         """Notes a launch that a graph has captured, and that has not run."""
         self._add(record_of(launch))
 
-    def sketch_write(self, dest: array, src: array | None, what: str) -> None:
-        """The same for a copy, or for a fill where `src` is None."""
-        if src is not None and (dest.requires_grad or src.requires_grad):
-            self._add(CopyRecord(dest, src, call_site()))
-        elif dest.requires_grad:
-            self._add(FillRecord(dest, what, call_site()))
+    def sketch_write(
+        self, kind: str, name: str, dest: array, src: array | None = None,
+        numbers: Sequence[float] = (),
+    ) -> None:  # fmt: skip
+        if dest.requires_grad or (src is not None and src.requires_grad):
+            self._add(kind_of(kind)(name, dest, src, call_site(), None, numbers))
 
     def rewinding(self) -> Callable[[], None]:
         """What makes the tape forget all that is recorded from now on."""

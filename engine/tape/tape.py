@@ -34,7 +34,7 @@ from engine.tape.backward import (
 )
 from engine.tape.gradients import Gradients, clear, gradient_of, seed
 from engine.tape.overwrites import Overwrites, mode
-from engine.tape.records import CopyRecord, FillRecord, FunctionRecord, LaunchRecord, Record
+from engine.tape.records import FunctionRecord, LaunchRecord, Record, kind_of
 from engine.tape.replayed import ReplayedTape, record_of
 from engine.tape.restoration import Change
 from engine.tape.scopes import Marker, ScopeStack
@@ -181,31 +181,25 @@ class Tape(ReplayedTape):
             copied = setting == "restore" or (setting != "present" and mode() != "present")
             record.take_holds(when == "eager" or captured, copied)
 
-    def record_copy(self, dest: array, src: array) -> Written | None:
-        """Records a copy between arrays of one shape. What it gives is called after it."""
-        recorded = dest.requires_grad or src.requires_grad
-        if recorded:
+    def record_write(
+        self, kind: str, name: str, dest: array, src: array | None = None,
+        numbers: Sequence[float] = (),
+    ) -> Written | None:  # fmt: skip
+        recorded = dest.requires_grad or (src is not None and src.requires_grad)
+        if recorded and src is not None:
             for o in self._followers():
                 o.tape_recording(self, [src], [dest, src])
         if self._verifies():
-            access.copied(dest, src)
-        changes = self._overwrites.writing(dest, "copy", self._count, not recorded)
+            access.written(dest, name, src)
+        changes = self._overwrites.writing(dest, name, self._count, not recorded)
         if recorded:
+            source = None
             # Where values come from matters to the warning of values of two times.
-            keep = src.requires_grad and mode() != "present" and config.tape_snapshots != "off"
-            keep = keep and not self._overwrites.written(self._made(), src)
-            source = src.storage.hold(src.lo, src.hi) if keep else None
-            self._append(CopyRecord(dest, src, call_site(), source))
-        return partial(self._overwrites.wrote, changes) if changes else None
-
-    def record_overwrite(self, dest: array, what: str) -> Written | None:
-        """Records that an array is about to be filled. What it gives is called after it."""
-        recorded = dest.requires_grad
-        if self._verifies():
-            access.written(dest, what)
-        changes = self._overwrites.writing(dest, what, self._count, not recorded)
-        if recorded:
-            self._append(FillRecord(dest, what, call_site()))
+            keep = mode() != "present" and config.tape_snapshots != "off"
+            if src is not None and src.requires_grad and keep:
+                if not self._overwrites.written(self._made(), src):
+                    source = src.storage.hold(src.lo, src.hi)
+            self._append(kind_of(kind)(name, dest, src, call_site(), source, numbers))
         return partial(self._overwrites.wrote, changes) if changes else None
 
     def record_launch(

@@ -13,8 +13,8 @@ from engine.autograd.tape.memory import Placement, Region
 from engine.autograd.tape.operations import (
     Operation,
     OutsideWrite,
-    ReplayedCopy,
     ReplayedLaunch,
+    ReplayedLinear,
 )
 from engine.autograd.tape.replay import Replay
 from engine.autograd.tape.stretches import ReplayedStretch
@@ -61,8 +61,8 @@ def cause_of(evaluation: TapeEvaluation, v: Direction, position: int) -> Cause:
     if isinstance(operation, OutsideWrite):
         before = operation.before
         return _cause("outside", before, _name(before, operation.writes[0]))
-    if isinstance(operation, ReplayedCopy):
-        return _cause("no gradient", operation)
+    if isinstance(operation, ReplayedLinear):
+        return of_linear(operation, operation.mismatch() is not None)
     if isinstance(operation, ReplayedStretch):
         return _of_stretch(evaluation, v, operation, position)
     if not isinstance(operation, ReplayedLaunch):
@@ -77,6 +77,11 @@ def cause_of(evaluation: TapeEvaluation, v: Direction, position: int) -> Cause:
         name, other = changed
         return _cause("overwrite", operation, name, other)
     return _cause("aliasing" if _shared(evaluation.replay, operation) else "unknown", operation)
+
+
+def of_linear(operation: ReplayedLinear, wrong: bool) -> Cause:
+    """Why a linear record breaks the gradient. wrong: whether its own backward pass is."""
+    return _cause("unknown" if wrong else "no gradient", operation)
 
 
 def _of_stretch(

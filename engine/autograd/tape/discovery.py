@@ -20,9 +20,8 @@ from engine.autograd.tape.operations import (
     NotReplayable,
     Operation,
     OutsideWrite,
-    ReplayedCopy,
     ReplayedLaunch,
-    ReplayedOverwrite,
+    ReplayedLinear,
 )
 from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.autograd.tape.stretches import ReplayedStretch
@@ -109,7 +108,7 @@ class _Discovery:
         for operation in self.operations:
             if isinstance(operation, ReplayedLaunch):
                 found += self._read(operation)
-            elif isinstance(operation, ReplayedCopy):
+            elif isinstance(operation, ReplayedLinear):
                 found += self._copied(operation)
             elif isinstance(operation, ReplayedStretch):
                 found += self._stretched(operation)
@@ -117,7 +116,7 @@ class _Discovery:
             inside = operation.forward_seen() and inside
             if self._loose is not None:
                 self._loosen(operation, self._loose)
-            if isinstance(operation, ReplayedOverwrite):
+            if isinstance(operation, ReplayedLinear) and operation.fills:
                 for p in operation.writes:
                     if p.float:
                         _bits(own.view(p))[...] = _FILLED[p.info.numpy.itemsize]
@@ -236,12 +235,12 @@ class _Discovery:
             out.append(OutsideWrite(part, other, was[other].astype(np.float64), operation, False))
         return out
 
-    def _copied(self, operation: ReplayedCopy) -> list[Operation]:
-        """Takes note of what a copy found in its source."""
+    def _copied(self, operation: ReplayedLinear) -> list[Operation]:
+        """Takes note of what a linear record found in its source."""
         out: list[Operation] = []
         for part in operation.reads:
             have = self.own.view(part)
-            hold = getattr(operation.record, "source", None)
+            hold = operation.record.source
             was = None
             if hold is not None:
                 info = part.info
@@ -252,7 +251,8 @@ class _Discovery:
             if was is not None:
                 out += self._compare(part, was, operation)
             elif not part.float or (_bits(have) == _UNKNOWN[have.itemsize]).any():
-                raise NotReplayable("the source of a copy on the tape no longer exists")
+                name = operation.record.name
+                raise NotReplayable(f"the source of a {name} on the tape no longer exists")
         return out
 
     def _changed_since(self) -> list[OutsideWrite]:

@@ -23,15 +23,16 @@ from engine.autograd.launch.confirmed import CLOSE
 from engine.autograd.launch.evaluation import EvaluationFailed
 from engine.autograd.reference.differences import Slope, bear_out, remembered, slope
 from engine.autograd.results import LaunchResult, Verdict, WholeResult
-from engine.autograd.tape.cause import cause_of, culprit
+from engine.autograd.tape.cause import cause_of, culprit, of_linear
 from engine.autograd.tape.evaluation import AdjointAlong, Direction, Levelled, TapeEvaluation
-from engine.autograd.tape.operations import NotReplayable
+from engine.autograd.tape.operations import NotReplayable, ReplayedLinear
 from engine.autograd.tape.recorded_tape import recorded_tape
 from engine.autograd.tape.replay import replay
 from engine.classes import dataclass
 from engine.diagnostics import Span
 from engine.draws import default_rng
 from engine.tape.capture import CapturedTape
+from engine.tape.records import Record
 from engine.tape.tape import Tape
 
 Array = NDArray[Any]
@@ -60,6 +61,16 @@ def check_end_to_end(
     runs of it will do. before: what was found of the last one of these. number: how many of them
     were checked before, so that each is looked at along directions of its own.
     """
+    found = _whole(tape, tolerance, launches, seed, known, before, number)
+    if known or found.verdict in ("fail", "nan"):
+        return found
+    return _wrong_record(recorded_tape(tape).records) or found
+
+
+def _whole(
+    tape: Tape | CapturedTape, tolerance: Tolerance, launches: Sequence[LaunchResult] | None,
+    seed: int, known: bool, before: WholeResult | None, number: int,
+) -> WholeResult:  # fmt: skip
     if any(p.verdict == "nondeterministic" for x in launches or () for p in x.pairs):
         return _skipped(UNREPEATABLE)  # its replay would seem to be overwritten by something
     try:
@@ -127,6 +138,25 @@ def _checked(
     if found.verdict == "pass" and not briefly:
         found = replace(found, rounding=evaluation.rounding(evaluation.gradients()))
     return found
+
+
+def _wrong_record(records: Sequence[Record]) -> WholeResult | None:
+    """What is wrong with the backward pass of a linear record, which no other check looks at.
+
+    Each kind of them is looked at by itself, for the whole does not show all of it: gradients that
+    reach no leaf, and tapes that cannot be replayed.
+    """
+    linear = [ReplayedLinear.of(x) for r in records if (x := r.linear) is not None]
+    for s in {s.kind: s for s in linear}.values():
+        try:
+            found = s.mismatch()
+        except MemoryError:
+            continue
+        if found is not None:
+            backward, forward = found
+            error = abs(backward - forward) / max(abs(forward), 1e-300)
+            return WholeResult("fail", 1, backward, forward, error, cause=of_linear(s, True))
+    return None
 
 
 def _parts_right(

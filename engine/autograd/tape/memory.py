@@ -19,11 +19,15 @@ from numpy.typing import NDArray
 from engine.autograd.tape.planes import Block, Planes, block_of
 from engine.cached import cached_property
 from engine.classes import dataclass
+from engine.lang.strided import byte_range
 from engine.lang.structs import StructType, value_leaves
-from engine.lang.types import ArrayType
+from engine.lang.types import FLOAT64, ArrayType, with_scalar
 from engine.runtime.annotation import ElementInfo, element_info
+from engine.runtime.array import array
 from engine.runtime.base import may_meet
+from engine.runtime.device import HOST
 from engine.runtime.pack import pack_numpy
+from engine.runtime.storage import Storage
 
 Array = NDArray[Any]
 Span = tuple[int, int]
@@ -336,6 +340,25 @@ class Memories:
         self.main = Memory(spans, True, block=_block(placed, spans, True))
         self.tangents = Memory(spans, True, block=moving)
         self.grads = Gradients(spans, moving)
+
+    def array(self, p: Placement) -> array:
+        """An array in the lifted memory, with its gradient there."""
+        out = _over(self.main.view(p), p)
+        if p.wants:
+            out.requires_grad = True
+            out._grad = _over(self.grads.view(p), p)
+        return out
+
+
+def _over(view: Array, p: Placement) -> array:
+    """An array over lifted memory."""
+    kind = p.info.kind
+    assert not isinstance(kind, (StructType, ArrayType))
+    own: int = view.__array_interface__["data"][0]
+    strides = view.strides[: len(p.shape)]
+    element = with_scalar(kind, FLOAT64) if p.float else kind
+    lo, hi = byte_range(own, p.shape, strides, element.size)
+    return array._make(Storage(view, lo, hi - lo, HOST), own, p.shape, strides, element)
 
 
 def mixed(parts: Iterable[Placement], spans: Sequence[Span]) -> bool:

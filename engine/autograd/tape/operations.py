@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,22 +12,33 @@ from numpy.typing import NDArray
 from engine.autograd.launch.derived import lifted, plain
 from engine.autograd.launch.evaluation import EvaluationFailed, QuietRuns, plain_accesses
 from engine.autograd.launch.recorded_arguments import as_passed
-from engine.autograd.tape.memory import Gradients, Memories, Memory, Placement, placements
+from engine.autograd.tape.memory import (
+    Gradients,
+    Memories,
+    Memory,
+    Placement,
+    placements,
+    stretches,
+)
 from engine.cached import cached_property
 from engine.compile.backend import Journal
 from engine.compile.forms import Form
 from engine.compile.pipeline import Request, Variants
 from engine.diagnostics import EngineError, Span
+from engine.draws import default_rng
 from engine.runtime import events
 from engine.runtime.device import HOST
 from engine.runtime.execute import foreseen
 from engine.runtime.pack import pack_argument
 from engine.tape.captured_pass import Other
 from engine.tape.outline import root_of
-from engine.tape.records import LaunchRecord, Record
+from engine.tape.records import LaunchRecord, LinearRecord, Record
 from engine.tape.records.foreign import ForeignRecord
 
 Array = NDArray[Any]
+
+# The two sides of the test of a linear record differ by rounding alone: float64's, as a part.
+_SAME = 1e-9
 
 
 class NotReplayable(Exception):
@@ -275,70 +287,100 @@ class ReplayedLaunch(Operation):
         self._journal = None
 
 
-class ReplayedCopy(Operation):
-    """A copy between arrays."""
+class ReplayedLinear(Operation):
+    """A linear function of an array, or a fill: what that wrote is seen when it is read.
 
-    def __init__(self, record: Record, dest: Any, src: Any) -> None:
-        self.record = record
-        self.writes = placements(dest, root_of(dest))
-        self.reads = placements(src, root_of(src))
-        self._pairs = list(zip(self.writes, self.reads, strict=True))
+    Its backward pass is `reverse` of the record, which tapes run, on arrays in the lifted memory.
+    """
+
+    def __init__(
+        self, record: LinearRecord, writes: Sequence[Placement], reads: Sequence[Placement]
+    ) -> None:
+        self.record: LinearRecord = record
+        self.writes, self.reads = writes, reads
+        self._pairs = list(zip(writes, reads, strict=True)) if reads else []
+
+    @staticmethod
+    def of(record: LinearRecord) -> ReplayedLinear:
+        """A record on its own arrays."""
+        dest, *sources = (placements(a, root_of(a)) for a in record.arrays)
+        return ReplayedLinear(record, dest, sources[0] if sources else [])
+
+    @property
+    def fills(self) -> bool:
+        """Whether the values are of the host, and not known here."""
+        return self.record.from_host
+
+    @property
+    def kind(self) -> Hashable:
+        """Equal for those of which one test of their backward pass is enough."""
+        parts = ((p.shape, p.strides, id(p.info), p.wants) for p in self.touched)
+        return self.record.kind, self.record.numbers, *parts
 
     def bind(self, memories: Memories) -> None:
-        self._own = [(memories.own.view(d), memories.own.view(s)) for d, s in self._pairs]
-        self._main = [(memories.main.view(d), memories.main.view(s)) for d, s in self._pairs]
-        self._tangents = [
-            (memories.tangents.view(d), memories.tangents.view(s) if s.float else None)
-            for d, s in self._pairs if d.float
+        own, main, tangents = memories.own, memories.main, memories.tangents
+        self._own = [(own.view(d), own.view(s)) for d, s in self._pairs]
+        self._main = [(main.view(d), main.view(s)) for d, s in self._pairs]
+        self._moved = [(tangents.view(d), tangents.view(s))
+                       for d, s in self._pairs if d.float and s.float]  # fmt: skip
+        moving = {id(d) for d, s in self._pairs if s.float}
+        self._still = [tangents.view(d) for d in self.writes if d.float and id(d) not in moving]
+        self._records = [
+            self.record.on(*map(memories.array, parts))
+            for parts in (self._pairs or zip(self.writes)) if parts[0].wants
         ]  # fmt: skip
-        self._grads = [
-            (memories.grads.view(d), memories.grads.view(s) if s.wants else None)
-            for d, s in self._pairs if d.wants
-        ]  # fmt: skip
+
+    def _store(self, pairs: Sequence[tuple[Array, Array]]) -> None:
+        with np.errstate(all="ignore"):
+            for dest, src in pairs:
+                np.copyto(dest, self.record.forward(src.copy()), casting="unsafe")
 
     def forward_own(self) -> None:
-        _copy(self._own)
+        self._store(self._own)
 
     def forward(self) -> None:
-        _copy(self._main)
+        self._store(self._main)
 
     def tangent(self) -> None:
         self.forward()
-        for d, s in self._tangents:
-            d[...] = 0.0 if s is None else s.copy()
-
-    def backward(self) -> None:
-        for d, s in self._grads:
-            seed = d.copy()
-            d.fill(0)
-            if s is not None:
-                s += seed
-
-
-def _copy(pairs: Sequence[tuple[Array, Array]]) -> None:
-    with np.errstate(all="ignore"):
-        for dest, src in pairs:
-            np.copyto(dest, src.copy(), casting="unsafe")
-
-
-class ReplayedOverwrite(Operation):
-    """A fill from the host. What it wrote is seen when it is read."""
-
-    def __init__(self, record: Record, dest: Any) -> None:
-        self.record = record
-        self.writes = placements(dest, root_of(dest))
-
-    def bind(self, memories: Memories) -> None:
-        self._tangents = [memories.tangents.view(p) for p in self.writes if p.float]
-        self._grads = [memories.grads.view(p) for p in self.writes if p.wants]
-
-    def tangent(self) -> None:
-        for x in self._tangents:
+        self._store(self._moved)
+        for x in self._still:
             x.fill(0)
 
     def backward(self) -> None:
-        for x in self._grads:
-            x.fill(0)
+        before = events.without_recording()
+        try:
+            for r in self._records:
+                r.reverse()
+        finally:
+            events.restore(before)
+
+    def mismatch(self) -> tuple[float, float] | None:
+        """What its backward pass and its tangent say of a displacement, where these differ.
+
+        That is <v, J'w> and <Jv, w>, in memory of its own where no two of its arrays meet.
+        """
+        rng = default_rng(0x11EA)
+        apart = 1 << 62  # more than the addresses that arrays have
+        writes = [replace(p, root=0) for p in self.writes]
+        reads = [replace(p, root=1, ptr=p.ptr + apart) for p in self.reads]
+        parts = [*writes, *reads]
+        memories = Memories(stretches((p.lo, p.hi) for p in parts), parts)
+        alone = ReplayedLinear(self.record, writes, reads)
+        alone.bind(memories)
+        for p in parts:
+            if p.wants:  # numbers of one sign do not cancel
+                for memory in (memories.tangents, memories.grads):
+                    memory.view(p)[...] = rng.uniform(0.5, 1.5, p.shape + p.info.inner)
+        v = memories.tangents.copy()
+        alone.tangent()
+        forward = memories.grads.dot(memories.tangents)
+        alone.backward()
+        backward = memories.grads.dot(v)
+        if not np.isfinite(forward):  # constants that are not, or that are too large
+            return None
+        close = abs(forward - backward) <= _SAME * max(abs(forward), abs(backward))
+        return None if close else (backward, forward)
 
 
 class OutsideWrite(Operation):
@@ -400,11 +442,8 @@ class _Maker:
         self.made.append(ReplayedLaunch(record, self._launches, self._runs, self._places))
         self._launches += 1
 
-    def copy(self, record: Record, dest: Any, src: Any) -> None:
-        self.made.append(ReplayedCopy(record, dest, src))
-
-    def fill(self, record: Record, dest: Any) -> None:
-        self.made.append(ReplayedOverwrite(record, dest))
+    def linear(self, record: LinearRecord) -> None:
+        self.made.append(ReplayedLinear.of(record))
 
     def foreign(self, record: ForeignRecord) -> None:
         self.made.append(self._foreign(record))

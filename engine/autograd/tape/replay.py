@@ -23,8 +23,8 @@ from engine.autograd.tape.operations import (
     NotReplayable,
     Operation,
     OutsideWrite,
-    ReplayedCopy,
     ReplayedLaunch,
+    ReplayedLinear,
     operations_of,
 )
 from engine.autograd.tape.recorded_tape import RecordedTape
@@ -180,7 +180,7 @@ def _ends(operations: Sequence[Operation], spans: Sequence[tuple[int, int]]) -> 
     found: list[Placement] = []
     used = Region(spans)
     for s in reversed(operations):
-        if isinstance(s, (ReplayedLaunch, ReplayedCopy, ReplayedStretch)):
+        if not (isinstance(s, ReplayedLinear) and s.fills):
             ends = [p for p in s.writes if p.wants and not used.meets(p)]
             found += {p.key: p for p in ends}.values()
         for p in (*s.reads, *s.writes):

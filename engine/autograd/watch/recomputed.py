@@ -8,6 +8,7 @@ wrote that was not run again after an input had changed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from engine.autograd.tape.operations import (
     NotReplayable,
     Operation,
     OutsideWrite,
-    ReplayedCopy,
     ReplayedLaunch,
+    ReplayedLinear,
 )
 from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.autograd.tape.replay import Replay, replay
@@ -169,12 +170,10 @@ class _Look:
                 x = known.get(i)
                 now = present(operand.of) if x is None else x.contents()
                 yield part, now, operand.name
-        elif isinstance(s, ReplayedCopy):
-            for part in s.reads:
-                if not self.written.meets(part):
-                    a = record.arrays[1]
-                    if a._info.numpy.names is None:
-                        yield part, present(a), "the source of a copy"
+        elif isinstance(s, ReplayedLinear):
+            for part, operand in product(s.reads, record.operands()):
+                if not self.written.meets(part) and operand.of._info.numpy.names is None:
+                    yield part, present(operand.of), operand.name
 
     def _writer(self, position: int, part: Placement) -> Write:
         for s in reversed(self.operations[:position]):

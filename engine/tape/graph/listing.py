@@ -8,7 +8,7 @@ from typing import Any
 from engine.classes import dataclass
 from engine.tape.graph.names import Names
 from engine.tape.outline import Key, key_of
-from engine.tape.records.record import Kind, Record
+from engine.tape.records.record import Record
 from engine.tape.scopes import Scope
 
 
@@ -37,7 +37,7 @@ class ListedKernel:
     writes: positions among them; what is only added to counts as written.
     """
 
-    kind: Kind
+    kind: str
     name: str
     file: str
     line: int

@@ -12,10 +12,7 @@ from engine.diagnostics import Diagnostic, Span, TapeError
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.kernel import Kernel
-from engine.runtime.storage import Hold
 from engine.tape.outline import outline
-from engine.tape.records.copy import CopyRecord
-from engine.tape.records.fill import FillRecord
 from engine.tape.records.foreign import ForeignRecord
 from engine.tape.records.launch import LaunchRecord
 from engine.tape.records.record import Description, Record, Replayer
@@ -47,7 +44,7 @@ class CapturedLaunch(LaunchRecord):
         return False
 
     def reverse(self, restored: Sequence[Restoration] = ()) -> None:
-        raise _gone(self)
+        raise self.gone()
 
 
 class CapturedForeign(ForeignRecord):
@@ -63,39 +60,7 @@ class CapturedForeign(ForeignRecord):
         self.results = r.results if contents else None
 
     def reverse(self, restored: Sequence[Restoration] = ()) -> None:
-        raise _gone(self)
-
-
-class CapturedCopy(CopyRecord):
-    """A copy without its arrays. source: what the source held."""
-
-    __slots__ = ()
-
-    def __init__(self, r: CopyRecord, contents: bool) -> None:
-        dest: Any = outline(r.dest)
-        src: Any = outline(r.src)
-        self.dest, self.src, self._site = dest, src, r._site
-        self.source = r.src.storage.hold(r.src.lo, r.src.hi, eager=True) if contents else None
-
-    @property
-    def snapshots(self) -> Sequence[Hold]:
-        return ()  # what a capture takes up is told of launches
-
-    def reverse(self, restored: Sequence[Restoration] = ()) -> None:
-        raise _gone(self)
-
-
-class CapturedFill(FillRecord):
-    """A fill without its array."""
-
-    __slots__ = ()
-
-    def __init__(self, r: FillRecord) -> None:
-        dest: Any = outline(r.dest)
-        self.dest, self._name, self._site = dest, r.name, r._site
-
-    def reverse(self, restored: Sequence[Restoration] = ()) -> None:
-        raise _gone(self)
+        raise self.gone()
 
 
 class BarredLaunch(Record):
@@ -125,7 +90,7 @@ class BarredLaunch(Record):
         return []
 
     def reverse(self, restored: Sequence[Restoration] = ()) -> None:
-        raise _gone(self)
+        raise self.gone()
 
     def captured(self, contents: bool = True) -> Record:
         return self
@@ -145,9 +110,3 @@ class GoneFunction:
 
     def __call__(self) -> None:
         raise TapeError(Diagnostic("E401", f"the captured function {self.__name__!r} is gone"))
-
-
-def _gone(record: Record) -> TapeError:
-    return TapeError(
-        Diagnostic("E401", f"the arrays of the captured {record.name!r} are gone", record.site)
-    )

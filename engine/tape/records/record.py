@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from engine.classes import NamedTuple, Protocol
 from engine.compile.pipeline import Request
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from engine.tape.forward import Tangents
     from engine.tape.records.foreign import ForeignRecord
     from engine.tape.records.launch import LaunchRecord
-
-Kind = Literal["launch", "copy", "write", "function"]
+    from engine.tape.records.linear import LinearRecord
 
 OFF = "the tape copied nothing (engine.config.tape_snapshots)"
 
@@ -40,11 +39,11 @@ class Operand(NamedTuple):
 class Description(NamedTuple):
     """What listings show of a record.
 
-    parameters: names of those that take arrays. reads, writes: positions among them; what is only
-    added to counts as written.
+    kind: `launch`, `function`, or that of a `LinearRecord`. parameters: names of those that take
+    arrays. reads, writes: positions among them; what is only added to counts as written.
     """
 
-    kind: Kind
+    kind: str
     parameters: tuple[str, ...]
     reads: tuple[int, ...]
     writes: tuple[int, ...]
@@ -56,11 +55,8 @@ class Replayer(Protocol):
     def launch(self, record: LaunchRecord) -> None:
         """A kernel launch."""
 
-    def copy(self, record: Record, dest: Any, src: Any) -> None:
-        """A copy between two arrays."""
-
-    def fill(self, record: Record, dest: Any) -> None:
-        """New contents from the host, for all of an array."""
+    def linear(self, record: LinearRecord) -> None:
+        """A linear function of an array, or new contents from the host, for all of another."""
 
     def foreign(self, record: ForeignRecord) -> None:
         """An operation of another framework."""
@@ -197,11 +193,22 @@ class Record(ABC):
         """What it read and did not write, with what that held. captured: the same record."""
         return ()
 
+    def gone(self) -> TapeError:
+        """The E401 where it is captured, and was to run backward."""
+        return TapeError(
+            Diagnostic("E401", f"the arrays of the captured {self.name!r} are gone", self.site)
+        )
+
     # ---- what there is of some operations alone
 
     @property
     def launch(self) -> LaunchRecord | None:
         """The launch that it is, with all that runs it."""
+        return None
+
+    @property
+    def linear(self) -> LinearRecord | None:
+        """The linear function that it is."""
         return None
 
     @property

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.archive.unpack import ArchivedCopy, ArchivedFill, ArchivedLaunch
+from engine.archive.unpack import ArchivedLaunch
 from engine.tape.outline import key_of
 from engine.tape.records import CopyRecord, FillRecord, FunctionRecord, LaunchRecord
 from engine.tape.records.captured import BarredLaunch
@@ -109,7 +109,7 @@ def _asked(tree):
 def test_only_records_know_their_classes():
     """Whoever needs to know something of a record asks it: see `engine.tape.records.record`."""
     classes = _classes(Record)
-    assert classes > {*CLASSES, BarredLaunch, ArchivedLaunch, ArchivedCopy, ArchivedFill}
+    assert classes > {*CLASSES, BarredLaunch, ArchivedLaunch}
     names = {c.__name__ for c in classes}
     for folder in ("engine", "adtool"):
         for path in sorted((ROOT / folder).rglob("*.py")):
