@@ -27,7 +27,7 @@ from engine.compile.cpu import CPU, launcher, runner
 from engine.compile.cpu.brief import Brief
 from engine.diagnostics import EngineError
 from engine.runtime import events, launch, quick
-from engine.runtime.execute import Executable
+from engine.runtime.execute import Executable, Execution
 from engine.runtime.plan import Plan
 from engine.runtime.plan_parts import BoundLaunch
 from engine.tape.passes import PassLog, noting
@@ -59,13 +59,13 @@ class Warmth:
             return call
 
         @wraps(plain)
-        def run(bound: BoundLaunch) -> None:
+        def run(bound: BoundLaunch) -> Execution:
             if self._active and bound.recorded and events.tape() is not None:
                 prepare(bound.plan, bound.dim, bound.values, bound.blob)
                 if quick.try_again(bound):
                     self.count += 1
-                    return
-            plain(bound)
+                    return Execution()
+            return plain(bound)
 
         self._functions = made._replace(back_all=counted(made.back_all), made=counted(made.made))
         launch.run = run
