@@ -62,7 +62,8 @@ ROWS = (
         r"isinstance\([^)\n]*(Record\b|Captured[A-SU-Z]\w*|Barred)"
         r"|__class__ is (not )?\w*Record\b", 0, 0, folders=("engine", "adtool"),
         without=r"engine/tape/records/"),
-    Row("packers of arguments", r"\b_packer\(value\)|^def pack_arguments\(", 2, 1),
+    Row("packers of arguments", r"\b_packer\(value\)|^\s*def pack_arguments?\(", 1, 1,
+        folders=("engine", "adtool")),
     Row("files that name bfloat16", r"\bbfloat16\b", 26, 8, folders=("engine", "adtool"),
         by_file=True),
     Row("files that name IndexedArrayType", r"\bIndexedArrayType\b", 14, 6,
