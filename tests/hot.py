@@ -28,7 +28,7 @@ from engine.compile.cpu import CPU, runner
 from engine.compile.cpu.brief import Brief
 from engine.diagnostics import EngineError
 from engine.runtime import events, launch
-from engine.runtime.execute import Executable
+from engine.runtime.execute import Executable, Execution
 from engine.runtime.plan import Plan
 from engine.runtime.plan_parts import BoundLaunch
 from engine.tape.passes import PassLog, noting
@@ -59,7 +59,7 @@ class Warmth:
             return call
 
         @wraps(plain)
-        def run(bound: BoundLaunch) -> Any:
+        def run(bound: BoundLaunch) -> Execution:
             if self._active and bound.recorded and events.tape() is not None:
                 plan, n = bound.plan, bound.inputs
                 prepare(plan, bound.dim, bound.values, bound.blob)
@@ -67,7 +67,7 @@ class Warmth:
                 came = made.launched(plan.kernel, bound.dim, *given, None, None, True)
                 if came is not None:
                     self.count += 1
-                    return None
+                    return Execution()
             return plain(bound)
 
         self._functions = made._replace(

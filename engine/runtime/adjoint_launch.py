@@ -10,8 +10,10 @@ from engine.lang.types import is_float
 from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.guards import in_one_place
+from engine.runtime.launch import bind_off_tape, run
 from engine.runtime.launch_errors import fail
 from engine.runtime.pack import Mismatch, as_array
+from engine.runtime.plan_parts import FormRun
 from engine.runtime.transfer import check_writable, clone
 
 if TYPE_CHECKING:
@@ -91,21 +93,19 @@ def launch(launch: BoundLaunch, adjoints: list[Any]) -> None:
         )  # fmt: skip
     # Nothing is written where it does not compile.
     adjoint = plan.adjoint(wrt, journaled)
-    run = partial(_run, launch, adjoint, given, names, taken)
+    now = partial(_run, launch, adjoint, given, names, taken)
     if not plan.tables:
-        if not events.deferred(run):
-            run()
+        if not events.deferred(now):
+            now()
     elif not events.deferred(partial(_launch_again, launch, given_adjoints)):
         from engine.runtime.geometry.pools import deal
 
-        run()
+        now()
         deal(values)
 
 
 def _launch_again(bound: BoundLaunch, adjoints: list[Any]) -> None:
     """Runs a captured adjoint of a launch that queries geometry, which may have been built anew."""
-    from engine.runtime.launch import bind_off_tape
-
     values, blob = bind_off_tape(bound.plan, list(bound.given), bound.dim)
     launch(bound._replace(values=values, blob=blob), adjoints)
 
@@ -130,6 +130,7 @@ def _run(
             a.storage.before_write(a.lo, a.hi)
     # What the launch was is for the caller to know.
     journal = None if plan.backend.on_host or not plan.variants.in_order() else IN_ORDER
-    adjoint.run(launch.dim, launch.blob + b"".join(a._packed for a in given), journal=journal)
+    blob = launch.blob + b"".join(a._packed for a in given)
+    run(plan.running(FormRun(adjoint, None, journal), launch.dim, blob))
     for o in events.observers():
         o.differentiated(plan, list(zip(names, given, strict=True)))

@@ -34,7 +34,6 @@ from engine.compile.pipeline import NONE, Request, Variants
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
 from engine.runtime import events
-from engine.runtime.device import HOST
 from engine.runtime.faults import diagnostic
 from engine.runtime.launch_errors import KernelStopped, size_text
 
@@ -62,65 +61,26 @@ class Execution:
     """What a run left.
 
     journal: what it wrote for its adjoint, None where nothing. stack_bytes: the memory that
-    the saved values of a thread took up (of an adjoint; freed by now).
+    the saved values of a thread took up (of an adjoint; freed by now). inside: False where an
+    access outside of an array was looked for, and seen.
     """
 
     journal: Journal | None = None
     stack_bytes: int = 0
+    inside: bool = True
 
 
 _NOTHING = Execution()
 
 
-def run(
-    variants: Variants,
-    form: Form,
-    dim: tuple[int, ...],
-    args: bytes,
-    *,
-    wrt: Names = NONE,
-    journaled: Names = NONE,
-    journal: Journal | None = None,
-    journal_limit: int | None = None,
-    threads: Threads | None = None,
-    quiet: bool = False,
-    done: Done | None = None,
-    backend: Backend | None = None,
-) -> Execution:
-    """Runs one form of a kernel over its grid; compiles it where that was not done yet.
-
-    Args:
-        variants: the kernel.
-        form: `forward`; `recorded` (as `forward`, and writes the journal that the adjoint
-            for `wrt` and `journaled` reads, if that needs one); `adjoint`; `tangent`;
-            `accesses` (as `forward`, and lists what each thread touches in its journal).
-        dim: the grid.
-        args: the arguments as kernels read them (see `engine.runtime.pack`); for an adjoint
-            the gradients of `wrt` follow, for a tangent the tangents of `wrt`.
-        wrt: names of array parameters that have a gradient, or a tangent.
-        journaled: names of those whose reads an adjoint takes from the journal.
-        journal: what the recorded run of the same threads left, for an adjoint.
-        journal_limit: bytes that the run may write to its journal, 0 for any number; None
-            is `config.journal_limit_bytes`.
-        threads: the linear indices to run, begin and end; None for the whole grid.
-        quiet: drops the kernel's messages, and with them failed expectations; else they are
-            printed after the run.
-        done: called with the journal where the run came to its end, also if E210 is raised
-            for a failed expectation then.
-        backend: of the device on which the arguments are; the host's for None.
-
-    Raises KernelStopped, a LaunchError: E205 for a grid with more threads than 32-bit indices
-    count (nothing has run then); E209 where memory ran out, or what threads or the launch may
-    save of it (what the run writes is undefined then); E401 where an adjoint reads what no
-    launch saved (the same); E210 for a failed assertion. LaunchError E210 for a failed
-    expectation.
-    """
-    found = Executable(backend or HOST.backend, variants, form, wrt, journaled)
-    return found.run(dim, args, done, journal, journal_limit, threads, quiet)
-
-
 class Executable:
-    """A form resolved once: for launches, which have no time to look it up."""
+    """A form resolved once: for launches, which have no time to look it up.
+
+    form: `forward`; `recorded` (as `forward`, and writes the journal that the adjoint for `wrt` and
+    `journaled` reads, if that needs one); `adjoint`; `tangent`; `accesses` (as `forward`, and lists
+    what each thread touches in its journal). wrt: names of array parameters that have a gradient,
+    or a tangent. journaled: of those whose reads an adjoint takes from the journal.
+    """
 
     __slots__ = (
         "_backend",
@@ -159,7 +119,7 @@ class Executable:
         # Short ways to run it, by grids: None before somebody looks, False where there is none.
         self.briefs: dict[tuple[int, ...], Brief | Literal[False] | None] = {}
 
-    def run(
+    def execute(
         self,
         dim: tuple[int, ...],
         args: bytes,
@@ -169,8 +129,34 @@ class Executable:
         threads: Threads | None = None,
         quiet: bool = False,
         inside: bool = False,
+        look: bool = False,
     ) -> Execution:
-        """Does what the function `run` does. inside: it is known that it needs no watching."""
+        """Runs it over a grid; compiles it where that was not done yet.
+
+        Args:
+            dim: the grid.
+            args: the arguments as kernels read them (see `engine.runtime.pack`); for an adjoint
+                the gradients of `wrt` follow, for a tangent the tangents of `wrt`.
+            done: called with the journal where the run came to its end, also if E210 is raised
+                for a failed expectation then.
+            journal: what the recorded run of the same threads left, for an adjoint.
+            journal_limit: bytes that the run may write to its journal, 0 for any number; None
+                is `config.journal_limit_bytes`.
+            threads: the linear indices to run, begin and end; None for the whole grid.
+            quiet: drops the kernel's messages, and with them failed expectations; else they are
+                printed after the run.
+            inside: it is known that it needs no watching.
+            look: runs the watched form over the whole grid, quietly, and has `Execution.inside`
+                say whether all accesses were inside of their arrays.
+
+        Raises KernelStopped, a LaunchError: E205 for a grid with more threads than 32-bit indices
+        count (nothing has run then); E209 where memory ran out, or what threads or the launch may
+        save of it (what the run writes is undefined then); E401 where an adjoint reads what no
+        launch saved (the same); E210 for a failed assertion. LaunchError E210 for a failed
+        expectation.
+        """
+        if look:
+            return self._looked(dim, args)
         if journal is None and threads is None and journal_limit is None:
             came = self.brief(dim, args)
             if came is NOTHING:
@@ -242,7 +228,7 @@ class Executable:
     def finish(
         self, came: Outcome, dim: tuple[int, ...], done: Done | None = None, quiet: bool = False
     ) -> Execution:
-        """Tells what came of a native run, as `run` does; raises what it raises."""
+        """Tells what came of a native run, as `execute` does; raises what it raises."""
         assert self._entry is not None
         return _ended(self._entry, came, dim, done, quiet)
 
@@ -258,32 +244,18 @@ class Executable:
                 briefs.clear()
             briefs[dim] = None
 
-    def stays_inside(self, dim: tuple[int, ...], args: bytes) -> bool:
-        """Whether all accesses are inside of their arrays. Runs it, unless that is proven.
-
-        Raises KernelStopped.
-        """
-        return self._needless(dim, args) or self._run_seen(dim, args)
-
-    def run_inside(self, dim: tuple[int, ...], args: bytes) -> bool:
-        """The same, and runs it in any case."""
-        if self._needless(dim, args):
-            self.run(dim, args, quiet=True, inside=True)
-            return True
-        return self._run_seen(dim, args)
-
-    def _needless(self, dim: tuple[int, ...], args: bytes) -> bool:
+    def is_inside(self, dim: tuple[int, ...], args: bytes) -> bool:
+        """Whether it is proven that all accesses are inside of their arrays. Runs nothing."""
         return 0 in dim or self._watched(dim, args, True) is None
 
-    def _run_seen(self, dim: tuple[int, ...], args: bytes) -> bool:
-        """Runs it quietly, and says whether nothing wrong was seen."""
+    def _looked(self, dim: tuple[int, ...], args: bytes) -> Execution:
         from engine.runtime.watch import WatchedRun
 
         seen = WatchedRun(self._backend, *self._what)
         limits = _limits(config.stack_limit_bytes, 0)
         came = self._backend.run(seen.entry, dim, args + seen.at, limits, None, None, None)
         _ended(seen.entry, came, dim, None, True)
-        return not seen.faults(dim)
+        return Execution(came.journal, came.stack_bytes, not seen.faults(dim))
 
     def _watched(self, dim: tuple[int, ...], args: bytes, quiet: bool) -> WatchedRun | None:
         """What a launch is watched with; None where that is proven to be needless."""
@@ -363,7 +335,7 @@ class Executable:
                 came = run(seen)
                 faults = seen.faults(dim)
             if not came.error and not faults:
-                return self.run(dim, args, done, journal, journal_limit, threads, inside=True)
+                return self.execute(dim, args, done, journal, journal_limit, threads, inside=True)
             seen = WatchedRun(self._backend, *self._what)
         came = run(seen)
         faults = [] if quiet else seen.faults(dim)

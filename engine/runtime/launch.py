@@ -18,7 +18,7 @@ from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch
 from engine.runtime.device import DEVICES, DeviceLike, get_device, others
-from engine.runtime.execute import Done, Executable
+from engine.runtime.execute import Done, Execution
 from engine.runtime.finite import FiniteChecks
 from engine.runtime.foreign import is_foreign
 from engine.runtime.kernel import Kernel
@@ -26,7 +26,7 @@ from engine.runtime.launch_errors import fail
 from engine.runtime.launch_log import LaunchLog
 from engine.runtime.links import Gathered
 from engine.runtime.plan import Plan
-from engine.runtime.plan_parts import BoundLaunch
+from engine.runtime.plan_parts import BoundLaunch, FormRun
 from engine.runtime.streams import Stream, shaped
 from engine.runtime.structs import Struct
 
@@ -96,7 +96,8 @@ def launch(
             made.block_dim, made.max_blocks, made.stream = block_dim, max_blocks, stream
         return made
     if not (adjoint or record_cmd):
-        return run(bind(kernel, dim, inputs, outputs, device, record_tape))
+        run(bind(kernel, dim, inputs, outputs, device, record_tape))
+        return None
     from engine.runtime import adjoint_launch, command
 
     bound = bind(kernel, dim, inputs, outputs, device, record_tape, adjoint, record_cmd)
@@ -154,8 +155,19 @@ def bind(
     return BoundLaunch(plan, shape, values, blob, len(inputs), site, recorded, gathered, kept)
 
 
-def run(launch: BoundLaunch) -> None:
-    """Runs a launch: the one way through Python in which launches run, recorded or not."""
+def run(launch: BoundLaunch) -> Execution:
+    """Runs a launch: the one way through Python in which kernels run, recorded, observed or not."""
+    how = launch.unobserved or _announced(launch)
+    if how is None:
+        return Execution()
+    executable, done, journal, limit, threads, quiet, inside, look = how
+    return executable.execute(
+        launch.dim, launch.blob, done, journal, limit, threads, quiet, inside, look
+    )
+
+
+def _announced(launch: BoundLaunch) -> FormRun | None:
+    """Tells of a launch that is about to run: what runs. None where a graph has taken it."""
     plan, values = launch.plan, launch.values
     graph = tape = None
     if events.here.get():
@@ -165,7 +177,7 @@ def run(launch: BoundLaunch) -> None:
         graph.add(DeferredLaunch(launch, run_again, simple))
         if tape is not None:
             tape.sketch_launch(launch)
-        return
+        return None
     observers = events.observers()
     for o in observers:
         o.launching(plan.kernel, launch.dim, values)
@@ -174,8 +186,7 @@ def run(launch: BoundLaunch) -> None:
             [a for i in some if (a := values[i]) is not None] for some in (plan.inputs, plan.writes)
         )
         events.reading(reads, written=writes)
-    executable: Executable = plan.forward
-    done: Done | None = None
+    executable, done = plan.forward, None
     if tape is not None:
         executable, done = tape.begin_launch(launch)
     elif launch.recorded:
@@ -184,7 +195,7 @@ def run(launch: BoundLaunch) -> None:
     plan.check_written(values)
     if observers or launch.gathered is not None:
         done = partial(_ran, launch, observers, done)
-    executable.run(launch.dim, launch.blob, done)
+    return FormRun(executable, done)
 
 
 def _ran(

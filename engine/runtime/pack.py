@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from engine.lang.types import (
     ArrayType,
     MatrixType,
     ScalarType,
-    Type,
     VectorType,
     scalar_of,
     shape_of,
@@ -46,24 +45,8 @@ _CODES = {
 Packer = Callable[[Any], bytes]
 
 
-def pack_arguments(kinds: Sequence[Type], values: Sequence[Any]) -> bytes:
-    """Arguments that are known to fit, as kernels read them.
-
-    values: for an array parameter a NumPy array of the parameter's dimensions, components of
-    vectors and matrices last, which must outlive the run; None for none.
-    """
-    return b"".join(map(pack_argument, kinds, values))
-
-
-def pack_argument(kind: Type, value: Any) -> bytes:
-    """One of these."""
-    if isinstance(kind, ArrayType):
-        return null(kind) if value is None else pack_numpy(value, kind.ndim)
-    return packer(kind)(value)
-
-
 def pack_numpy(a: np.ndarray[Any, Any], ndim: int) -> bytes:
-    """A NumPy array as an argument of `ndim` dimensions; see `pack_arguments`."""
+    """A NumPy array as an argument of `ndim` dimensions. It must outlive what reads it."""
     address = a.__array_interface__["data"][0] if a.size else 0
     return HEADER[ndim](address, *a.shape[:ndim], *a.strides[:ndim])
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from engine import config
 from engine.accelerator import accelerator
 from engine.compile.backend import Backend, Marks
-from engine.compile.pipeline import Variants
+from engine.compile.forms import FORMS, Form, Names
+from engine.compile.pipeline import NONE, Variants
 from engine.lang.structs import PLACES, Argument, leaves
 from engine.lang.types import is_float
 from engine.runtime import events
@@ -22,7 +23,14 @@ from engine.runtime.guards import objection
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered, gathering
 from engine.runtime.pack import Mismatch, as_array
-from engine.runtime.plan_parts import NOBODY, Forms, Param, Selection
+from engine.runtime.plan_parts import (
+    NOBODY,
+    BoundLaunch,
+    FormRun,
+    Forms,
+    Param,
+    Selection,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,6 +98,7 @@ class Plan:
         self.bits = tuple((p.index, 1 << bit) for bit, p in enumerate(self.floats))
         self._forward: Executable | None = None
         self._adjoints: dict[tuple[frozenset[str], frozenset[str]], Executable] = {}
+        self._unobserved: dict[tuple[Form, Names, Names], Executable] = {}
 
     def on(self, backend: Backend) -> Plan:
         """The plan of the same lowered kernel for another kind of device."""
@@ -122,6 +131,30 @@ class Plan:
             if not watched:  # what is watched notes what it saw
                 self._adjoints[wrt, journaled] = found
         return found
+
+    def executable(self, form: Form, wrt: Names = NONE, journaled: Names = NONE) -> Executable:
+        """Any compiled form, for launches that nobody is told of."""
+        if not FORMS[form].of_arrays:
+            wrt = journaled = NONE
+        found = self._unobserved.get((form, wrt, journaled))
+        if found is None:
+            found = Executable(self.backend, self.variants, form, wrt, journaled)
+            self._unobserved[form, wrt, journaled] = found
+        return found
+
+    def unobserved(
+        self, dim: tuple[int, ...], blob: bytes, form: Form = "forward", wrt: Names = NONE,
+        journaled: Names = NONE, **how: Any,
+    ) -> BoundLaunch:  # fmt: skip
+        """A launch that runs as any form, on memory that the caller keeps; nobody is told of it.
+
+        blob: the arguments, and what the form takes beside them. how: see `FormRun`.
+        """
+        return self.running(FormRun(self.executable(form, wrt, journaled), **how), dim, blob)
+
+    def running(self, how: FormRun, dim: tuple[int, ...], blob: bytes) -> BoundLaunch:
+        """The same for a run that is at hand, of which JAX and backward passes make many."""
+        return BoundLaunch(self, dim, [], blob, 0, None, False, None, (), how)
 
     def bind(
         self, args: list[Any], dim: tuple[int, ...] = (1,), device: Device | None = None

@@ -1,20 +1,24 @@
-"""The parts of a plan: parameters, selections of gradients, and calls."""
+"""The parts of a plan: parameters, selections of gradients, launches and runs."""
 
 from __future__ import annotations
 
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from engine.classes import NamedTuple, dataclass
 from engine.lang.types import ArrayType, Type
 from engine.runtime.annotation import array_type
 from engine.runtime.execute import Executable
-from engine.runtime.pack import Packer, null, packer
+from engine.runtime.pack import Packer, null, pack_numpy, packer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from engine.compile.backend import Journal
     from engine.diagnostics.site import Site
+    from engine.runtime.execute import Done, Threads
     from engine.runtime.links import Gathered
     from engine.runtime.plan import Plan
 
@@ -44,10 +48,13 @@ class Param:
     def packed(self, value: Any) -> bytes:
         """An argument as the kernel reads it: an array of the kind, None for none, or a number.
 
-        Raises Mismatch for what is no such number.
+        An array of NumPy has components last, and must outlive what reads it. Raises Mismatch for
+        what is no such number.
         """
         if self.array_kind is None:
             return self._packer(value)
+        if value.__class__ is np.ndarray:
+            return pack_numpy(value, self.array_kind.ndim)
         return self.null if value is None else value._packed
 
 
@@ -85,23 +92,39 @@ class Forms(NamedTuple):
     recorded: bool
 
 
+class FormRun(NamedTuple):
+    """A run of one form of a kernel: what runs, and how (see `Executable.execute`)."""
+
+    executable: Executable
+    done: Done | None = None
+    journal: Journal | None = None
+    journal_limit: int | None = None
+    threads: Threads | None = None
+    quiet: bool = False
+    inside: bool = False
+    look: bool = False
+
+
 class BoundLaunch(NamedTuple):
     """One launch with checked arguments: `blob` is `values` as the kernel reads them.
 
     inputs: how many of the arguments the caller named as inputs. site: of the user's call.
     recorded: whether a tape that is active records it. gathered: what stands for arrays in structs
     in arrays. given: the arguments as the user gave them, where they have to be bound again.
+    unobserved: what runs in place of the kernel as written, and `run` tells nobody of it: an
+    adjoint, any form on memory that a check or another framework keeps.
     """
 
     plan: Plan
     dim: tuple[int, ...]
     values: list[Any]
     blob: bytes
-    inputs: int
+    inputs: int = 0
     site: Site | None = None
     recorded: bool = True
     gathered: Gathered | None = None
     given: Sequence[Any] = ()
+    unobserved: FormRun | None = None
 
     @property
     def simple(self) -> bool:

@@ -20,8 +20,8 @@ from engine.lang.numbers import number_kind
 from engine.lang.types import UINT8
 from engine.runtime.array import array
 from engine.runtime.device import Device
-from engine.runtime.execute import run
 from engine.runtime.forward_mode import warn_of_nonlinear_gradients
+from engine.runtime.launch import run
 from engine.runtime.leaves import float_parts
 from engine.runtime.plan import Plan
 from engine.runtime.storage import Storage, allocate
@@ -147,7 +147,7 @@ def run_tangent(
         there[p.index] = value
     moving = [tangents.of(values[p.index]) for p in plan.params if p.name in wrt]
     args = plan.packed(there) + b"".join(t._packed for t in moving)
-    run(plan.variants, "tangent", dim, args, wrt=wrt, backend=plan.backend)
+    run(plan.unobserved(dim, args, "tangent", wrt))
 
 
 # ---- tapes

@@ -11,6 +11,9 @@ from engine.compile.pipeline import Variants
 from engine.ir.nodes import Block, Call, Function, Stmt, walk
 from engine.ir.rewrite import map_stmt
 from engine.ir.unassigned import UnassignedRead
+from engine.runtime.device import HOST
+from engine.runtime.kernel import Kernel
+from engine.runtime.plan import Plan
 
 _ASTRAY = "astray"
 
@@ -22,6 +25,12 @@ def derived(
     if key not in variants.derived:
         variants.derived[key] = make()
     return variants.derived[key]
+
+
+@lru_cache(256)
+def planned(kernel: Kernel, variants: Variants) -> Plan:
+    """The plan of a kernel for its checks, which run on the host. variants: made of the kernel."""
+    return Plan(kernel, variants, HOST.backend)
 
 
 def lifted(variants: Variants) -> Variants:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.autograd.launch.derived import called, can_lift, lifted, plain
+from engine.autograd.launch.derived import called, can_lift, lifted, plain, planned
 from engine.autograd.launch.recorded_arguments import Argument, RecordedLaunch
 from engine.classes import dataclass
 from engine.compile.backend import Journal
@@ -28,9 +28,11 @@ from engine.lang.numbers import epsilon
 from engine.lang.types import ArrayType, is_float, scalar_of
 from engine.runtime import events
 from engine.runtime.device import HOST
-from engine.runtime.execute import Executable, Threads, foreseen
+from engine.runtime.execute import Execution, Threads, foreseen
+from engine.runtime.launch import run
 from engine.runtime.launch_errors import KernelStopped
-from engine.runtime.pack import pack_arguments
+from engine.runtime.plan import Plan
+from engine.runtime.plan_parts import BoundLaunch
 
 Array = NDArray[Any]
 Name = str
@@ -41,44 +43,44 @@ class EvaluationFailed(Exception):
 
 
 class QuietRuns:
-    """Forms of kernels, run for a check: each is resolved once.
+    """Runs of kernels for a check, of which nobody is told.
 
-    journaled: see `runtime.execute.run`, as all arguments of `run`.
+    journaled: see `runtime.execute.Executable`. inside: it is known that they need no watching.
     """
 
     def __init__(self, journaled: frozenset[Name]) -> None:
         self._journaled = journaled
-        self._known: dict[tuple[Form, int, frozenset[Name]], tuple[Variants, Executable]] = {}
-        self.inside = False  # known: nothing needs to be watched
+        self.inside = False
 
     def run(
-        self, variants: Variants, form: Form, dim: tuple[int, ...], args: bytes,
+        self, plan: Plan, form: Form, dim: tuple[int, ...], args: bytes,
         wrt: frozenset[Name] = frozenset(), **more: Any,
     ) -> Journal | None:  # fmt: skip
         """Runs a form, and gives its journal. Raises EvaluationFailed.
 
-        Messages are dropped: the launch itself has printed them.
+        more: see `FormRun`. Messages are dropped: the launch itself has printed them.
         """
-        try:
-            form_of = self._form(variants, form, wrt)
-            return form_of.run(dim, args, quiet=True, inside=self.inside, **more).journal
-        except KernelStopped as stopped:
-            raise EvaluationFailed(stopped.reason) from None
+        how = {"quiet": True, "inside": self.inside, **more}
+        return _run(plan.unobserved(dim, args, form, wrt, self._journaled, **how)).journal
 
-    def run_inside(self, variants: Variants, dim: tuple[int, ...], args: bytes) -> bool:
+    def run_inside(self, plan: Plan, dim: tuple[int, ...], args: bytes) -> bool:
         """Runs a kernel, and says whether no access was outside. Raises EvaluationFailed."""
-        try:
-            return self._form(variants, "forward", frozenset()).run_inside(dim, args)
-        except KernelStopped as stopped:
-            raise EvaluationFailed(stopped.reason) from None
+        if plan.executable("forward").is_inside(dim, args):
+            self.run(plan, "forward", dim, args, inside=True)
+            return True
+        return _run(plan.unobserved(dim, args, look=True)).inside
 
-    def _form(self, variants: Variants, form: Form, wrt: frozenset[Name]) -> Executable:
-        key = (form, id(variants), wrt)
-        known = self._known.get(key)
-        if known is None:
-            made = Executable(HOST.backend, variants, form, wrt, self._journaled)
-            known = self._known[key] = variants, made
-        return known[1]
+    def stays_inside(self, plan: Plan, dim: tuple[int, ...], args: bytes) -> bool:
+        """The same, and runs it only where that is not proven. Raises EvaluationFailed."""
+        proven = plan.executable("forward").is_inside(dim, args)
+        return proven or _run(plan.unobserved(dim, args, look=True)).inside
+
+
+def _run(launch: BoundLaunch) -> Execution:
+    try:
+        return run(launch)
+    except KernelStopped as stopped:
+        raise EvaluationFailed(stopped.reason) from None
 
 
 class Evaluation:
@@ -92,6 +94,7 @@ class Evaluation:
         self.launch = launch
         self.variants = launch.variants
         self.params = launch.variants.ir.params
+        self._plan = planned(launch.kernel, launch.variants)
         self.dim = launch.dim
         self.threads = int(np.prod(self.dim)) if self.dim else 1
         self.initial: dict[Name, Array] = {}
@@ -123,11 +126,10 @@ class Evaluation:
         self._recorded: Journal | Literal[False] | None = False
 
     def _packed(self, launch: RecordedLaunch) -> bytes:
-        return pack_arguments(
-            [p.type for p in self.params],
-            [self.memory[self.owner[p.name]] if p.name in self.owner else a.value
-             for p, a in zip(self.params, launch.arguments, strict=True)],
-        )  # fmt: skip
+        return self._plan.packed(
+            self.memory[self.owner[p.name]] if p.name in self.owner else a.value
+            for p, a in zip(self.params, launch.arguments, strict=True)
+        )
 
     def _aliased(self) -> frozenset[Name]:
         """Arrays that are read and are the same memory as another one that is written."""
@@ -144,19 +146,16 @@ class Evaluation:
 
     def _pack(self, arrays: Mapping[Name, Array], wrt: frozenset[Name]) -> bytes:
         """Gradients or tangents of `wrt` as further arguments."""
-        moving = [p for p in self.params if p.name in wrt]
-        return pack_arguments(
-            [p.type for p in moving], [arrays[self.owner[p.name]] for p in moving]
-        )
+        moving = (p for p in self._plan.params if p.name in wrt)
+        return b"".join(p.packed(arrays[self.owner[p.name]]) for p in moving)
 
     def _run(
-        self, form: Form, args: bytes, variants: Variants | None = None, *, journal_limit: int = 0,
+        self, form: Form, args: bytes, plan: Plan | None = None, *, journal_limit: int = 0,
         **more: Any,
     ) -> Journal | None:  # fmt: skip
         # No limit by default: what the launch itself could save takes up to four times the bytes.
-        return self._runs.run(
-            variants or self.variants, form, self.dim, args, journal_limit=journal_limit, **more
-        )
+        how = {"journal_limit": journal_limit, **more}
+        return self._runs.run(plan or self._plan, form, self.dim, args, **how)
 
     def requests(self, tangent: bool) -> list[Request]:
         """Its forms with derivatives, and its own where forward mode is (tangent)."""
@@ -213,10 +212,8 @@ class Evaluation:
             return False
         self.restore()
         try:
-            return Executable(HOST.backend, self.variants, "forward").stays_inside(
-                self.dim, self._args
-            )
-        except KernelStopped:
+            return self._runs.stays_inside(self._plan, self.dim, self._args)
+        except EvaluationFailed:
             return False
         finally:
             self.restore()
@@ -327,17 +324,18 @@ class Evaluation:
         seeds: directions by name of any float array. Returns live arrays by owner name. Raises
         EvaluationFailed where the kernel has no forward mode.
         """
-        return self._jvp(seeds, self._moving(), plain(self.variants))
+        wrt = self._moving()
+        return self._jvp(seeds, wrt, planned(self.launch.kernel, plain(self.variants)))
 
     def jvp_by_hand(self, seeds: Mapping[Name, Array]) -> dict[Name, Array]:
         """J v with the derivatives that the user wrote, as the adjoint has them.
 
         seeds: directions by name of arrays with gradients. Returns live arrays by owner name.
         """
-        return self._jvp(seeds, self.wrt, self.variants)
+        return self._jvp(seeds, self.wrt, self._plan)
 
     def _jvp(
-        self, seeds: Mapping[Name, Array], wrt: frozenset[Name], variants: Variants
+        self, seeds: Mapping[Name, Array], wrt: frozenset[Name], plan: Plan
     ) -> dict[Name, Array]:
         if wrt not in self._tangents:
             made = self._zeros(p for p in self.params if p.name in wrt)
@@ -349,7 +347,7 @@ class Evaluation:
             t.fill(0)
         for name, v in seeds.items():
             tangents[name][...] = v
-        self._run("tangent", self._args + packed, variants, wrt=wrt)
+        self._run("tangent", self._args + packed, plan, wrt=wrt)
         return tangents
 
 

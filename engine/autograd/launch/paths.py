@@ -86,7 +86,8 @@ class Decisions:
 
 
 def _asked(launch: RecordedLaunch, variants: Variants, most: int) -> RecordedLaunch:
-    return RecordedLaunch(variants, launch.dim, (*launch.arguments, Argument(MOST, most)))
+    more = (*launch.arguments, Argument(MOST, most))
+    return replace(launch, variants=variants, arguments=more)
 
 
 def _leave(launch: RecordedLaunch) -> bool:

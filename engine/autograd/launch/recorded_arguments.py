@@ -12,6 +12,7 @@ from engine.compile.pipeline import Variants
 from engine.lang.types import ArrayType, Type, is_float, scalar_of
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
+from engine.runtime.kernel import Kernel
 from engine.tape.records import LaunchRecord
 
 
@@ -40,8 +41,12 @@ class Argument:
 
 @dataclass(frozen=True)
 class RecordedLaunch:
-    """A kernel over a grid, at the values that its arguments had. One argument a parameter."""
+    """A kernel over a grid, at the values that its arguments had. One argument a parameter.
 
+    variants: what runs of the kernel, or of one that was derived from it.
+    """
+
+    kernel: Kernel
     variants: Variants
     dim: tuple[int, ...]
     arguments: tuple[Argument, ...]
@@ -104,7 +109,7 @@ def recorded_launch(record: LaunchRecord) -> RecordedLaunch:
             # What was there before does not matter, and is not known: it may be NaN.
             value = np.where(np.isfinite(value), value, 0)
         out.append(Argument(p.name, value, grad, alias))
-    return RecordedLaunch(variants, tuple(record.dim), tuple(out))
+    return RecordedLaunch(record.plan.kernel, variants, tuple(record.dim), tuple(out))
 
 
 def as_passed(kind: Type, value: Any) -> Any:

@@ -15,7 +15,7 @@ from engine.autograd.comparison.tolerance import Tolerance
 from engine.autograd.launch.compare import CompareOptions, compare
 from engine.autograd.launch.derived import derived
 from engine.autograd.launch.evaluation import Evaluations, evaluations
-from engine.autograd.launch.recorded_arguments import Argument, RecordedLaunch
+from engine.autograd.launch.recorded_arguments import Argument
 from engine.autograd.results import PairResult
 from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError
@@ -69,7 +69,7 @@ def check_second(
         if own.owner[a.name] in first.outputs:
             value = rng.standard_normal(shape)
         more.append(Argument(name, value, True, alias))
-    second = RecordedLaunch(variants, own.dim, (*args, *more))
+    second = replace(own.launch, variants=variants, arguments=(*args, *more))
     try:
         with evaluations(second) as evaluated:
             found = compare(evaluated, CompareOptions(tolerance, every_entry=True), rng)

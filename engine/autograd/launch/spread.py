@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.autograd.launch.derived import planned
 from engine.autograd.launch.directions import REPEATED
 from engine.autograd.launch.evaluation import Evaluation
 from engine.autograd.results import PairResult, Spread
@@ -20,8 +21,7 @@ from engine.ir.nodes import Var
 from engine.lang.types import ArrayType, shape_of
 from engine.runtime.array import array
 from engine.runtime.device import DEVICES, Device
-from engine.runtime.execute import Executable
-from engine.runtime.pack import null, packer
+from engine.runtime.launch import run
 from engine.tape.records import LaunchRecord
 
 Array = NDArray[Any]
@@ -67,17 +67,16 @@ class _Repeated:
             p.name: self._made(p, own.initial[p.name]) for p in own.params if p.name in own.initial
         }
         given = {p.name: a.value for p, a in zip(own.params, own.launch.arguments, strict=True)}
-        self._args = b"".join(
-            self._array(p, self._arrays) if isinstance(p.type, ArrayType)
-            else packer(p.type)(given[p.name])
+        self._plan = planned(own.launch.kernel, own.variants).on(self._backend)
+        self._args = self._plan.packed(
+            self._array(p.name, self._arrays) if p.name in own.owner else given[p.name]
             for p in own.params
-        )  # fmt: skip
+        )
         variants = own.variants
         self._useful = bool(own.wrt & variants.written and own.wrt & variants.read)
         recorded = self._useful and variants.needs_journal(own.wrt, own.journaled)
-        form: Form = "recorded" if recorded else "forward"
-        self._form = Executable(self._backend, variants, form, own.wrt, own.journaled)
-        self._entry = variants.entry(self._backend, form, own.wrt, own.journaled)
+        self._form: Form = "recorded" if recorded else "forward"
+        self._entry = variants.entry(self._backend, self._form, own.wrt, own.journaled)
 
     def _made(self, p: Var, data: Array) -> array:
         assert isinstance(p.type, ArrayType)
@@ -89,17 +88,21 @@ class _Repeated:
         if a.size:
             self._backend.put(a._parts, data.reshape(*a.shape, *shape_of(a._ir.element)))
 
-    def _array(self, p: Var, arrays: Mapping[str, array]) -> bytes:
-        assert isinstance(p.type, ArrayType)
-        a = arrays[self._own.owner[p.name]]
-        return a._packed if a.size else null(p.type)
+    def _array(self, name: str, arrays: Mapping[str, array]) -> array | None:
+        a = arrays[self._own.owner[name]]
+        return a if a.size else None
+
+    def _run(self, form: Form, args: bytes, journal: Journal | None = None) -> Journal | None:
+        own = self._own
+        return run(self._plan.unobserved(
+            own.dim, args, form, own.wrt, own.journaled, journal=journal, journal_limit=0,
+            quiet=True, inside=True,
+        )).journal  # fmt: skip
 
     def _forward(self) -> Journal | None:
         for name, a in self._arrays.items():
             self._put(a, self._own.initial[name])
-        return self._form.run(
-            self._own.dim, self._args, quiet=True, inside=True, journal_limit=0
-        ).journal
+        return self._run(self._form, self._args)
 
     def results(self) -> list[Spread]:
         """What its results differ by."""
@@ -117,16 +120,14 @@ class _Repeated:
         own, variants = self._own, self._own.variants
         if not self._useful:
             return []
-        moving = [p for p in own.params if p.name in own.wrt]
+        moving = [p for p in self._plan.params if p.name in own.wrt]
         outputs = {own.owner[p.name] for p in moving if p.name in variants.written}
         seeds = {k: rng.standard_normal(x.shape) * (k in outputs) for k, x in own.grads.items()}
         kinds = {p.name: p for p in own.params}
         grads = {k: self._made(kinds[k], seed) for k, seed in seeds.items()}
-        args = self._args + b"".join(self._array(p, grads) for p in moving)
-        what = own.wrt, own.journaled
-        adjoint = Executable(self._backend, variants, "adjoint", *what)
+        args = self._args + b"".join(p.packed(self._array(p.name, grads)) for p in moving)
+        entry = variants.entry(self._backend, "adjoint", own.wrt, own.journaled)
         journal = self._forward()
-        entry = variants.entry(self._backend, "adjoint", *what)
         why = self._backend.restless(entry, own.dim, args, journal)
         if why is None:
             return []
@@ -134,7 +135,7 @@ class _Repeated:
         for _ in range(RUNS):
             for k, g in grads.items():
                 self._put(g, seeds[k])
-            adjoint.run(own.dim, args, quiet=True, inside=True, journal=journal, journal_limit=0)
+            self._run("adjoint", args, journal)
             runs.append({k: np.array(g._host()) for k, g in grads.items()})
         return self._spread("gradients", why, runs)
 

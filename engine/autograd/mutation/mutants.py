@@ -13,7 +13,7 @@ from engine.autograd.comparison.tolerance import AUTO_FLOOR, AUTO_RTOL
 from engine.autograd.launch.derived import lifted
 from engine.autograd.launch.evaluation import evaluations
 from engine.autograd.launch.recorded_arguments import recorded_launch
-from engine.autograd.mutation.spoil import TABLE, spoil
+from engine.autograd.mutation.spoil import spoil
 from engine.autograd.results import LaunchResult
 from engine.autograd.tape.check import check_records
 from engine.autograd.tape.options import Options
@@ -26,7 +26,6 @@ from engine.ir import nodes as n
 from engine.lang.types import FLOAT64
 from engine.runtime.array import array
 from engine.runtime.device import HOST
-from engine.runtime.pack import pack_arguments
 from engine.runtime.plan import Plan
 from engine.tape.records import launches
 from engine.tape.tape import Tape
@@ -99,7 +98,7 @@ class Spoiled(Variants):
         return spoil(fn, frozenset(p.name for p in fn.params[count:]))
 
     def bound(self, form: Form) -> bytes:
-        return pack_arguments([TABLE], [self.table._parts]) if form == "adjoint" else b""
+        return self.table._packed if form == "adjoint" else b""
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.autograd.launch.derived import lifted, plain
+from engine.autograd.launch.derived import lifted, plain, planned
 from engine.autograd.launch.evaluation import EvaluationFailed, QuietRuns, plain_accesses
 from engine.autograd.launch.recorded_arguments import as_passed
 from engine.autograd.tape.memory import (
@@ -29,7 +29,7 @@ from engine.draws import default_rng
 from engine.runtime import events
 from engine.runtime.device import HOST
 from engine.runtime.execute import foreseen
-from engine.runtime.pack import pack_argument
+from engine.runtime.plan import Plan
 from engine.tape.captured_pass import Other
 from engine.tape.outline import root_of
 from engine.tape.records import LaunchRecord, LinearRecord, Record
@@ -118,6 +118,8 @@ class ReplayedLaunch(Operation):
         self.launch = launch
         self.plan = record.plan
         self.exact: Variants = lifted(record.plan.variants)
+        self.own_plan = planned(record.plan.kernel, record.plan.variants)
+        self.exact_plan = planned(record.plan.kernel, self.exact)
         self.restored: frozenset[int] = frozenset()
         self.other: dict[int, Other] = {}
         self.parts: dict[int, Placement] = {}
@@ -177,8 +179,8 @@ class ReplayedLaunch(Operation):
 
     def bind(self, memories: Memories) -> None:
         self._memories = memories
-        self.own_args = self._pack(self.plan.variants, memories.own)
-        self.args = self._pack(self.exact, memories.main)
+        self.own_args = self._pack(self.own_plan, memories.own)
+        self.args = self._pack(self.exact_plan, memories.main)
         self.adjoints = self._along(memories.grads, self.wrt)
         self.moved = self._along(memories.tangents, self.moving)
 
@@ -201,19 +203,15 @@ class ReplayedLaunch(Operation):
         every = self.parts.items()
         return {i: self._memories.tangents.view(p) for i, p in every if p.float}
 
-    def _pack(
-        self, variants: Variants, memory: Memory, views: Mapping[int, Array] | None = None
-    ) -> bytes:
+    def _pack(self, plan: Plan, memory: Memory, views: Mapping[int, Array] | None = None) -> bytes:
         """The arguments. views: of those arrays that are not the ones in the memory."""
         out: list[bytes] = []
         known = self.plan.variants.ir.params
-        params = zip(self.plan.params, known, variants.ir.params, strict=True)
-        for i, (p, own, param) in enumerate(params):
+        for i, (p, own) in enumerate(zip(plan.params, known, strict=True)):
             if views and i in views:
-                out.append(pack_argument(param.type, views[i]))
+                out.append(p.packed(views[i]))
             elif p.array_kind is None:
-                value = as_passed(own.type, self.record.values[i])
-                out.append(pack_argument(param.type, value))
+                out.append(p.packed(as_passed(own.type, self.record.values[i])))
             elif i in self.parts:
                 out.append(memory.packed(self.parts[i], p.array_kind.ndim))
             else:
@@ -221,26 +219,26 @@ class ReplayedLaunch(Operation):
         return b"".join(out)
 
     def _run(
-        self, variants: Variants, form: Form, args: bytes, wrt: frozenset[str] = frozenset(),
+        self, plan: Plan, form: Form, args: bytes, wrt: frozenset[str] = frozenset(),
         journal: Journal | None = None,
     ) -> Journal | None:  # fmt: skip
-        return self._runs.run(variants, form, self.record.dim, args, wrt, journal=journal)
+        return self._runs.run(plan, form, self.record.dim, args, wrt, journal=journal)
 
     def forward_own(self) -> None:
-        self._own_runs.run(self.plan.variants, "forward", self.record.dim, self.own_args)
+        self._own_runs.run(self.own_plan, "forward", self.record.dim, self.own_args)
 
     def forward_seen(self) -> bool:
         if not events.sanitizers():
             self.forward_own()
             return True
-        inside = self._own_runs.run_inside(self.plan.variants, self.record.dim, self.own_args)
+        inside = self._own_runs.run_inside(self.own_plan, self.record.dim, self.own_args)
         return inside and plain_accesses(self.plan.variants)
 
     def trust(self) -> None:
         self._runs.inside = True
 
     def forward(self) -> None:
-        self._run(self.exact, "forward", self.args)
+        self._run(self.exact_plan, "forward", self.args)
 
     def forward_recorded(self) -> None:
         if self.idle:
@@ -252,10 +250,10 @@ class ReplayedLaunch(Operation):
             for i, (where, values) in self.other.items():
                 views[i][where] = values
             self._kept = list(views.values())
-            args = self._pack(self.exact, self._memories.main, views)
+            args = self._pack(self.exact_plan, self._memories.main, views)
         self.adjoint_args = args + self.adjoints
         form: Form = "recorded" if self.useful else "forward"
-        self._journal = self._run(self.exact, form, self.args, self.wrt)
+        self._journal = self._run(self.exact_plan, form, self.args, self.wrt)
 
     def backward(self) -> None:
         if not self.useful or self.idle:
@@ -265,7 +263,7 @@ class ReplayedLaunch(Operation):
         if self.exact.rewritten:
             written = (i for i in self.parts if params[i].name in self.exact.rewritten)
             kept = {i: self.views[i].copy() for i in written}
-        self._run(self.exact, "adjoint", self.adjoint_args, self.wrt, self._journal)
+        self._run(self.exact_plan, "adjoint", self.adjoint_args, self.wrt, self._journal)
         for i, was in kept.items():
             self.views[i][...] = was
 
@@ -281,7 +279,8 @@ class ReplayedLaunch(Operation):
             made.tangent_ir(self.moving)
         except (TypeError, EngineError) as why:
             raise EvaluationFailed(f"{self.plan.kernel.key!r} has no forward mode: {why}") from None
-        self._run(made, "tangent", self.args + self.moved, self.moving)
+        plan = planned(self.plan.kernel, made)
+        self._run(plan, "tangent", self.args + self.moved, self.moving)
 
     def close(self) -> None:
         self._journal = None

@@ -20,7 +20,7 @@ from engine.autograd.watch.trials import gradients, tried
 from engine.autograd.watch.writes import Writes
 from engine.classes import dataclass
 from engine.runtime.array import array
-from engine.runtime.execute import run
+from engine.runtime.launch import run
 from engine.runtime.storage import Hold
 from engine.tape.backward import Pass
 from engine.tape.naming import variable
@@ -336,8 +336,7 @@ class OverwrittenReads:
         def naive() -> None:
             grads = record.gradients(selection)
             blob = record._pack(record.values) + b"".join(g._packed for g in grads)
-            run(variants, "adjoint", record.dim, blob, wrt=selection.wrt, journaled=none,
-                backend=record.plan.backend)  # fmt: skip
+            run(record.plan.unobserved(record.dim, blob, "adjoint", selection.wrt, none))
 
         assert self._run is not None
         reads = self._run.restored.get(number, ())

@@ -8,13 +8,16 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
+from engine.cached import cached_property
 from engine.classes import dataclass
 from engine.compile.forms import Form, Names
 from engine.compile.pipeline import NONE, Variants, prefetch
 from engine.runtime import events
 from engine.runtime.device import HOST
-from engine.runtime.execute import Executable
 from engine.runtime.kernel import Kernel
+from engine.runtime.launch import run
+from engine.runtime.plan import Plan
+from engine.runtime.plan_parts import FormRun
 
 Shape = tuple[int, ...]
 
@@ -59,8 +62,12 @@ class KernelProgram:
     dim: Shape
     steps: tuple[Step, ...]
     batch: Shape
-    _ready: list[tuple[Executable, Callable[..., bytes]]] = field(default_factory=list)
+    _ready: list[tuple[FormRun, Callable[..., bytes]]] = field(default_factory=list)
     _offsets: list[list[int]] | None = None
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return Plan(self.kernel, self.variants, HOST.backend)
 
     def prepare(self) -> None:
         """Compiles what it runs. Raises CompilerError."""
@@ -72,8 +79,8 @@ class KernelProgram:
             form = "".join(
                 f"{len(p)}s" if isinstance(p, bytes) else f"Q{len(p[1])}s" for p in s.parts
             )
-            executable = Executable(backend, self.variants, s.form, s.wrt, s.journaled)
-            ready.append((executable, self._packer(struct.Struct(f"<{form}"), s.parts)))
+            how = FormRun(self._plan.executable(s.form, s.wrt, s.journaled))
+            ready.append((how, self._packer(struct.Struct(f"<{form}"), s.parts)))
         self._ready = ready
 
     def _packer(self, how: struct.Struct, parts: Sequence[Part]) -> Callable[..., bytes]:
@@ -114,9 +121,11 @@ class KernelProgram:
         journal = None
         for o in events.observers():
             o.launching(self.kernel, self.dim, None)
-        for executable, pack in self._ready:
-            came = executable.run(self.dim, pack(pointers, offsets), None, journal)
-            journal = came.journal
+        for how, pack in self._ready:
+            if journal is not None:
+                how = how._replace(journal=journal)
+            args = pack(pointers, offsets)
+            journal = run(self._plan.running(how, self.dim, args)).journal
 
     def _lay_out(self) -> list[list[int]]:
         """For each element of the batch the offset of each buffer in bytes."""

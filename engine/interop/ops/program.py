@@ -13,8 +13,8 @@ from engine.diagnostics.site import call_span
 from engine.ir import nodes as n
 from engine.ir.printer import to_text
 from engine.lang.types import is_float
-from engine.runtime.execute import Executable
 from engine.runtime.forward_mode import warn_of_nonlinear_gradients
+from engine.runtime.launch import run
 from engine.runtime.plan import Plan
 from engine.runtime.plan_parts import Param
 from engine.tape.records import LaunchRecord
@@ -40,8 +40,8 @@ class Program:
         self.results = (*self.changed, *self.outputs)
         self.float_inputs = tuple(p for p in self.inputs if is_float(p.kind))
         self.float_results = tuple(p for p in self.results if is_float(p.kind))
+        self._journaled = plan.variants.journaled()
         self._checked: set[tuple[Dim, frozenset[str]]] = set()
-        self._executables: dict[object, Executable] = {}
 
     @property
     def key(self) -> str:
@@ -67,21 +67,19 @@ class Program:
 
     def forward(self, dim: Dim, packed: Sequence[bytes]) -> None:
         """Runs it. packed: the arguments as kernels read them, by position."""
-        self.plan.forward.run(dim, b"".join(packed))
+        run(self.plan.unobserved(dim, b"".join(packed)))
 
     def touched(self, wrt: frozenset[str]) -> bool:
         """Whether the adjoint needs the results of a run, and what that saved."""
-        v, journaled = self.variants, self.variants.journaled()
+        v, journaled = self.variants, self._journaled
         if v.needs_journal(wrt, journaled):
             return True
         return bool((v.adjoint_reads(wrt, journaled) | v.rewritten) & v.written)
 
     def recorded(self, dim: Dim, packed: Sequence[bytes], wrt: frozenset[str]) -> Journal | None:
         """Runs it, and returns what its adjoint reads of values that it overwrote."""
-        journals: list[Journal | None] = []
-        found = self._executable("recorded", wrt)
-        found.run(dim, b"".join(packed), journals.append)
-        return journals[0] if journals else None
+        args = b"".join(packed)
+        return run(self.plan.unobserved(dim, args, "recorded", wrt, self._journaled)).journal
 
     def adjoint(
         self, dim: Dim, packed: Sequence[bytes], gradients: Sequence[bytes], wrt: frozenset[str],
@@ -92,7 +90,7 @@ class Program:
         gradients: of the arrays `wrt`, in the order of the parameters.
         """
         args = b"".join((*packed, *gradients))
-        self._executable("adjoint", wrt).run(dim, args, journal=journal)
+        run(self.plan.unobserved(dim, args, "adjoint", wrt, self._journaled, journal=journal))
 
     def check(self, dim: Dim, wrt: frozenset[str]) -> None:
         """Raises TapeError where no gradient is right (E407, E408), or none is wanted (E401)."""
@@ -111,14 +109,6 @@ class Program:
         record.check_late(wrt)
         record.tell_stops(wrt)
         self._checked.add(key)
-
-    def _executable(self, form: str, wrt: frozenset[str]) -> Executable:
-        found = self._executables.get((form, wrt))
-        if found is None:
-            backend, journaled = self.plan.backend, self.variants.journaled()
-            found = Executable(backend, self.variants, form, wrt, journaled)  # type: ignore[arg-type]
-            self._executables[form, wrt] = found
-        return found
 
     # ---- forward mode
 

@@ -15,8 +15,9 @@ from engine.logger import log_warning
 from engine.runtime import events, faults
 from engine.runtime.array import array
 from engine.runtime.execute import Executable, foreseen
+from engine.runtime.launch import run
 from engine.runtime.plan import Plan
-from engine.runtime.plan_parts import Selection
+from engine.runtime.plan_parts import FormRun, Selection
 from engine.tape.records.launch_arguments import LaunchArguments, NumpyArray
 from engine.tape.records.record import Record, Replayer
 from engine.tape.restoration import Restoration
@@ -241,7 +242,8 @@ class LaunchRecord(LaunchArguments):
 
     def _run(self, adjoint: Executable, blob: bytes) -> None:
         with faults.any_order(self.plan.variants) if events.sanitizers() else nullcontext():
-            self.stack_bytes = adjoint.run(self.dim, blob, None, self.journal).stack_bytes
+            how = FormRun(adjoint, None, self.journal)
+            self.stack_bytes = run(self.plan.running(how, self.dim, blob)).stack_bytes
 
     def _look(self, selection: Selection, grads: Sequence[array]) -> None:
         found = events.observers()

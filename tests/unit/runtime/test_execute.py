@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 import engine as wp
+from engine.compile.forms import Form, Names
+from engine.compile.pipeline import NONE, Variants
 from engine.diagnostics import LaunchError
 from engine.runtime.device import HOST
-from engine.runtime.execute import Executable, Execution, run
+from engine.runtime.execute import Executable, Execution
 from engine.runtime.launch_errors import KernelStopped
-from engine.runtime.pack import pack_arguments
+from engine.runtime.plan_parts import Param
 
 F = wp.array(dtype=float)
 WRT = frozenset({"x", "y"})
@@ -41,9 +43,16 @@ def loops(x: F, y: F):
 
 
 def packed(kernel: Any, *arrays: Any) -> bytes:
-    kinds = [p.type for p in kernel.plan.variants.ir.params]
-    kinds += [kinds[0]] * (len(arrays) - len(kinds))
-    return pack_arguments(kinds, arrays)
+    params = [*kernel.plan.params]
+    params += [params[0]] * (len(arrays) - len(params))
+    return b"".join(map(Param.packed, params, arrays))
+
+
+def run(
+    variants: Variants, form: Form, dim: tuple[int, ...], args: bytes, wrt: Names = NONE,
+    journaled: Names = NONE, **how: Any,
+) -> Execution:  # fmt: skip
+    return Executable(HOST.backend, variants, form, wrt, journaled).execute(dim, args, **how)
 
 
 def floats(*values: float) -> Any:
@@ -142,11 +151,11 @@ def test_an_executable_does_the_same() -> None:
     v = scale.plan.variants
     journals: list[Any] = []
     x, y = floats(1, 2), floats(3, 4)
-    Executable(HOST.backend, v, "recorded", WRT, v.journaled()).run(
+    Executable(HOST.backend, v, "recorded", WRT, v.journaled()).execute(
         (2,), packed(scale, x, y), journals.append
     )
     assert y.tolist() == [9, 32] and journals[0].nbytes > 0
-    Executable(HOST.backend, v, "forward").run((2,), packed(scale, x, y))
+    Executable(HOST.backend, v, "forward").execute((2,), packed(scale, x, y))
     assert y.tolist() == [81, 2048]
 
 
@@ -173,7 +182,7 @@ def test_arguments_are_packed_as_a_launch_packs_them() -> None:
     a = wp.array([1.0, 2.0], dtype=float)
     values = [a, 0.1, wp.vec3(1.0, 2.0, 3.0), wp.mat22d(1.0, 2.0, 3.0, 4.0), -3, True, None]
     _, blob = plan.bind(values, (0,))
-    kinds, view = [p.kind for p in plan.params], a.numpy()
-    assert pack_arguments(kinds, [view, *values[1:]]) == blob
+    view = a.numpy()
+    assert plan.packed([view, *values[1:]]) == blob
     plain = [np.float32(0.1), np.arange(1, 4), [[1, 2], [3, 4]], np.int8(-3), np.True_]
-    assert pack_arguments(kinds, [view, *plain, None]) == blob
+    assert plan.packed([view, *plain, None]) == blob

@@ -8,7 +8,8 @@ import pytest
 import engine as wp
 from engine import LaunchError
 from engine.compile.backend import Entry
-from engine.runtime.execute import run
+from engine.runtime.device import HOST
+from engine.runtime.execute import Executable
 
 
 @wp.kernel
@@ -233,5 +234,6 @@ def test_what_the_error_numbers_of_kernels_say(error, code, monkeypatch):
 
     entry = Entry("my_kernel_0123456789abcdef", call)
     variants = SimpleNamespace(entry=lambda *names: entry, debug=False)
-    found = refused(lambda: run(variants, "forward", (2,), b""), code)
+    executable = Executable(HOST.backend, variants, "forward")
+    found = refused(lambda: executable.execute((2,), b""), code)
     assert "'my_kernel'" in found.message
