@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 from engine.classes import dataclass
 from engine.diagnostics import Span
+
+# By name, of the modules that have been loaded: facts travel by the names of their classes.
+FACTS: dict[str, type[Fact]] = {}
+
+
+class Fact:
+    """What a monitor finds out about a tape. A class of facts is a frozen dataclass of plain data.
+
+    Facts travel to reports and captures: `engine.autograd.fact_named` gives a class by its name.
+    """
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        known = FACTS.setdefault(cls.__name__, cls)
+        if known.__module__ != cls.__module__:
+            raise TypeError(f"{known.__module__} has facts named {cls.__name__}, too")
+        FACTS[cls.__name__] = cls  # a class with slots takes the place of the one without
+
+    def joined(self, other: Fact) -> Fact | None:
+        """This and a later fact as one, where they are alike; else None."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +48,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Overwritten:
+class Overwritten(Fact):
     """An array that a launch read and that something overwrote before the backward pass.
 
     kind: `wrong`: later operations of the tape did, the backward pass reads what is there now, and
@@ -57,7 +81,7 @@ class Overwritten:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Fact):
     """A way from an input to the loss that left the tape, and with it the gradient.
 
     kind: `launch`: a kernel ran outside of the `with` block; `copy`: through the host, or into an
@@ -82,7 +106,7 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Made(Fact):
     """An array without requires_grad that a tape computes, and a launch of it then reads.
 
     argument: the launch's parameter; site: its call. at: where the array was made.
@@ -94,7 +118,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Ungraded:
+class Ungraded(Fact):
     """An array without requires_grad, of which a program read the gradient, and got None.
 
     text: what it read, as `k.grad`; array: what it calls the array, where it made it or, if that
@@ -113,7 +137,7 @@ class Ungraded:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(Fact):
     """Two arrays whose gradients are one memory, and a gradient that is wrong because of it.
 
     arrays, of: what the user calls them, and the input. site: the backward pass.
@@ -138,7 +162,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionCheck:
+class FunctionCheck(Fact):
     """Functions given to `Tape.record_func`, checked together by running the program again.
 
     ad, oracle: the derivative of the whole by the backward pass and by differences. tolerance:
@@ -153,7 +177,7 @@ class FunctionCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class Sought(Fact):
     """A tape that only another run of the program can check.
 
     tape: its number among those that the program made. derivative: of `value`, what its backward
@@ -205,7 +229,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Stale:
+class Stale(Fact):
     """A backward pass whose gradient is a mixture.
 
     kind: `values`: it added to a gradient that an earlier pass had made at other values of the
@@ -229,6 +253,12 @@ class Stale:
     passes: int = 1
     used: bool = False
     valid: bool = False
+
+    def joined(self, other: Fact) -> Stale | None:
+        if not isinstance(other, Stale):
+            return None
+        both = replace(self, passes=self.passes + other.passes, used=self.used or other.used)
+        return both if both == replace(other, passes=both.passes, used=both.used) else None
 
 
 @dataclass(frozen=True, slots=True)
