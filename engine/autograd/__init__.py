@@ -31,11 +31,9 @@ if TYPE_CHECKING:
         Peer,
         Reason,
         Recorded,
-        Shared,
         Sought,
         Stale,
         Undifferentiated,
-        Ungraded,
         Unwatched,
         Write,
     )
@@ -75,6 +73,8 @@ if TYPE_CHECKING:
     from engine.autograd.taylor import taylor_test
     from engine.autograd.traces import trace
     from engine.autograd.variables.metadata import FunctionMetadata
+    from engine.autograd.watch.detectors.aliasing import Shared
+    from engine.autograd.watch.detectors.ungraded import Ungraded
     from engine.autograd.watch.moved import STEPS, Enough, Mover, decided, judged, repeats
     from engine.autograd.watch.registry import fact_named
     from engine.autograd.watch.witness import Witness
@@ -107,7 +107,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "engine.autograd.facts":
         "Broken Change Event Fact FunctionCheck Handwritten Made Moved Overwritten Peer Reason "
-        "Recorded Shared Sought Stale Undifferentiated Ungraded Unwatched Write",
+        "Recorded Sought Stale Undifferentiated Unwatched Write",
     "engine.autograd.gradcheck": "check_function gradcheck",
     "engine.autograd.gradcheck_tape": "gradcheck_tape",
     "engine.autograd.jacobian": "jacobian jacobian_fd",
@@ -130,6 +130,8 @@ _MODULES = {
     "engine.autograd.taylor": "taylor_test",
     "engine.autograd.traces": "trace",
     "engine.autograd.variables.metadata": "FunctionMetadata",
+    "engine.autograd.watch.detectors.aliasing": "Shared",
+    "engine.autograd.watch.detectors.ungraded": "Ungraded",
     "engine.autograd.watch.moved": "STEPS Enough Mover decided judged repeats",
     "engine.autograd.watch.registry": "fact_named",
     "engine.autograd.watch.witness": "Witness",

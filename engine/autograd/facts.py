@@ -1,4 +1,8 @@
-"""Facts about faulty use of tapes in a program, as frozen data."""
+"""Facts about faulty use of tapes in a program, as frozen data.
+
+A fact of one detector stands in its module (`watch/detectors`). Here are those of several, those of
+other finders, and what is read where nothing is wrong: that needs no detector, nor NumPy.
+"""
 
 from __future__ import annotations
 
@@ -115,37 +119,6 @@ class Made(Fact):
     argument: str
     site: Span
     at: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Ungraded(Fact):
-    """An array without requires_grad, of which a program read the gradient, and got None.
-
-    text: what it read, as `k.grad`; array: what it calls the array, where it made it or, if that
-    has no name, where it read. site: where it read. made:
-    where the array was made, None where that is not known. kernel, argument: of a launch on a tape
-    that ran backward and has the array as an input; launch: its number, -1 where there is none.
-    """
-
-    text: str
-    array: str
-    site: Span
-    made: Span | None = None
-    kernel: str = ""
-    argument: str = ""
-    launch: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Shared(Fact):
-    """Two arrays whose gradients are one memory, and a gradient that is wrong because of it.
-
-    arrays, of: what the user calls them, and the input. site: the backward pass.
-    """
-
-    arrays: tuple[str, str]
-    of: str
-    site: Span | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from engine.autograd.facts import FACTS, Fact
-from engine.autograd.watch import detectors
+from engine.autograd.watch import detectors as folder
 from engine.itself import load
 
+if TYPE_CHECKING:
+    from engine.autograd.watch.detector import Detector
 
-def load_detectors() -> None:
-    """Loads all detectors, in the order of their names."""
-    for name in sorted(module.name for module in pkgutil.iter_modules(detectors.__path__)):
-        load(f"{detectors.__name__}.{name}")
+
+def detectors() -> list[type[Detector]]:
+    """All detectors, in the order of the names of their modules."""
+    from engine.autograd.watch.detector import Detector
+
+    return [
+        found
+        for module in _modules() for found in vars(module).values()
+        if isinstance(found, type) and issubclass(found, Detector)
+        and found.__module__ == module.__name__
+    ]  # fmt: skip
 
 
 def fact_named(name: str) -> type[Fact] | None:
@@ -22,5 +33,10 @@ def fact_named(name: str) -> type[Fact] | None:
     what finds them.
     """
     if name not in FACTS:
-        load_detectors()
+        list(_modules())
     return FACTS.get(name)
+
+
+def _modules() -> Iterator[Any]:
+    for name in sorted(module.name for module in pkgutil.iter_modules(folder.__path__)):
+        yield load(f"{folder.__name__}.{name}")
