@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
@@ -22,12 +22,19 @@ if TYPE_CHECKING:
 class Detector:
     """Looks for faults of one kind while a program runs, and tells tapes of them as facts.
 
-    Its methods do nothing: a detector has those that it needs. No two threads are in them. What
-    runs as part of a backward pass is not told, but for what the pass itself is told of.
+    Each public method is an event and does nothing: a detector overrides those that it needs. The
+    monitor calls one method at a time, of whatever thread. It leaves out what happens during a
+    backward pass, but for the events of the pass itself, `lent` and `asked`.
     """
 
     def __init__(self, program: Program) -> None:
         self.program = program
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        for name, value in vars(cls).items():  # the monitor would never call another one
+            if callable(value) and not name.startswith("_") and name not in EVENTS:
+                raise TypeError(f"{cls.__name__}.{name} is no event of detectors")
 
     # ---- arrays
 
@@ -86,7 +93,10 @@ class Detector:
         """The pass came to its end."""
 
     def left(self, tape: Followed, done: bool) -> None:
-        """After that (done), or after an exception: the arrays of the pass are to be let go."""
+        """The pass is over, by an exception unless done: let go of its arrays.
+
+        It comes after `ended` of all detectors. `tape.run` is None if memory ran out as it began.
+        """
 
     # ---- the end
 

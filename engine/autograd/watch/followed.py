@@ -1,4 +1,4 @@
-"""The watcher's knowledge of one tape while the program runs."""
+"""The monitor's knowledge of one tape while the program runs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from engine.tape.records.record import Record
 class Followed:
     """What detectors know together of one tape.
 
-    Which inputs it touched, and what it reads of arrays without a gradient, is found when somebody
-    asks (`catch_up`): of most tapes nobody does. clocks: when each record was made, by the clock of
-    `Writes`. run: the pass that runs; inputs: of the tape then, that require a gradient. total:
-    what its first pass started from, and the derivative of that, where both are known.
+    Which inputs it touched, and what it reads of arrays without a gradient, is looked up only when
+    a detector needs it (`catch_up`): for most tapes none does. clocks: when each record was made,
+    by the clock of `Writes`. run: the pass that runs; inputs: of the tape then, that require a
+    gradient. total: what its first pass started from, and the derivative of that, where both are
+    known.
     """
 
     def __init__(self, tape: CapturedTape, names: Names, creations: Creations) -> None:
@@ -79,5 +80,5 @@ class Followed:
             self.catch_up(records)
 
     def settled(self, records: Sequence[Record]) -> None:
-        """The tape has run backward: nobody asks for what it had recorded by then."""
+        """The tape has run backward: what it had recorded by then is no longer needed."""
         self._seen, self.touches = len(records), Touches()

@@ -49,14 +49,14 @@ class Program:
         self._last: dict[int, Followed] = {}
         self._not_run: list[Followed] = []
         made = [kind(self) for kind in detectors]
-        self._heeding = {
+        self._listeners = {
             event: tuple(d for d in made if getattr(type(d), event) is not getattr(Detector, event))
             for event in EVENTS
         }
 
-    def heeding(self, event: str) -> tuple[Detector, ...]:
+    def listeners(self, event: str) -> tuple[Detector, ...]:
         """The detectors that have a method for an event, in the order of their names."""
-        return self._heeding[event]
+        return self._listeners[event]
 
     @property
     def busy(self) -> bool:
@@ -86,7 +86,7 @@ class Program:
             if followed is not None:
                 if followed.paths is not None:
                     followed.paths.follow(records)
-                for d in self.heeding("forgetting"):
+                for d in self.listeners("forgetting"):
                     d.forgetting(followed, records)
 
     def recording(self, tape: CapturedTape) -> Followed:

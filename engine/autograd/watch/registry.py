@@ -29,8 +29,8 @@ def detectors() -> list[type[Detector]]:
 def fact_named(name: str) -> type[Fact] | None:
     """The class of facts of that name; None where there is none.
 
-    Detectors are only loaded for a name that no loaded module has: who reads results rarely needs
-    what finds them.
+    Detectors are loaded only for a name that no loaded module has: reading results rarely needs
+    the modules that found them.
     """
     if name not in FACTS:
         list(_modules())

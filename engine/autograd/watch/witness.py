@@ -38,42 +38,42 @@ class Witness(Monitor):
     def made(self, a: array) -> None:
         if not self._program.busy:
             self._program.creations.made(a)
-            for d in self._program.heeding("made"):
+            for d in self._program.listeners("made"):
                 d.made(a)
 
     @alone
     def reading(self, arrays: Sequence[array], host: bool, written: Sequence[array] = ()) -> None:
         running = self._program.passes.get(get_ident())
         if running is not None:
-            for d in self._program.heeding("reading_in_pass"):
+            for d in self._program.listeners("reading_in_pass"):
                 d.reading_in_pass(running, arrays)
         elif not self._program.closed:
-            for d in self._program.heeding("reading"):
+            for d in self._program.listeners("reading"):
                 d.reading(arrays, host, written)
 
     @alone
     def lent(self, a: array) -> None:
         site = call_site()
-        for d in self._program.heeding("lent"):
+        for d in self._program.listeners("lent"):
             d.lent(a, site)
 
     @alone
     def asked(self, a: array, frame: FrameType) -> None:
         if not self._program.closed:
-            for d in self._program.heeding("asked"):
+            for d in self._program.listeners("asked"):
                 d.asked(a, frame)
 
     @alone
     def writing(self, memory: Storage, lo: int, hi: int) -> None:
         if not self._program.busy:
-            for d in self._program.heeding("writing"):
+            for d in self._program.listeners("writing"):
                 d.writing(memory, lo, hi)
             self._program.writes.note(memory, lo, hi)
 
     @alone
     def optimized(self, steps: Sequence[Optimized]) -> None:
         if not self._program.busy:
-            for d in self._program.heeding("optimized"):
+            for d in self._program.listeners("optimized"):
                 d.optimized(steps)
 
     # ---- beside the tapes
@@ -88,19 +88,19 @@ class Witness(Monitor):
                 program.aside.at(a.storage).put(a, None)
         program.look_at_gone()
         program.writes.launching(launch.site, launch.plan.kernel.key)
-        for d in program.heeding("launched"):
+        for d in program.listeners("launched"):
             d.launched(launch)
 
     @alone
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         if not self._program.busy:
-            for d in self._program.heeding("copied"):
+            for d in self._program.listeners("copied"):
                 d.copied(dest, src, meant, clone)
 
     @alone
     def filled(self, dest: array) -> None:
         if not self._program.busy:
-            for d in self._program.heeding("filled"):
+            for d in self._program.listeners("filled"):
                 d.filled(dest)
 
     # ---- tapes
@@ -113,13 +113,13 @@ class Witness(Monitor):
             followed.catch_up()
             for a in reads:
                 if followed.touches.touch(a) is not None and others:
-                    for d in self._program.heeding("first_read"):
+                    for d in self._program.listeners("first_read"):
                         d.first_read(followed, a)
 
     @alone
     def recorded(self, tape: CapturedTape, record: Record) -> None:
         followed = self._program.recording(tape)
-        for d in self._program.heeding("recorded"):
+        for d in self._program.listeners("recorded"):
             d.recorded(followed, record)
         followed.recorded(record, self._program.writes)
 
@@ -139,15 +139,15 @@ class Witness(Monitor):
         followed = self._program.of(tape)
         self._program.running(followed)
         try:
-            for d in self._program.heeding("began"):
+            for d in self._program.listeners("began"):
                 d.began(followed, run)
-        except MemoryError:  # what could not be looked at is not told of
+        except MemoryError:  # a pass that could not be looked at leads to no facts
             return None
         followed.run = run
 
         def before(number: int) -> None:
             with lock:
-                for d in self._program.heeding("before"):
+                for d in self._program.listeners("before"):
                     d.before(followed, number)
 
         return before
@@ -157,9 +157,9 @@ class Witness(Monitor):
         followed = self._program.of(tape)
         run = followed.run if done else None
         if run is not None:
-            for d in self._program.heeding("ended"):
+            for d in self._program.listeners("ended"):
                 d.ended(followed, run)
-        for d in self._program.heeding("left"):
+        for d in self._program.listeners("left"):
             d.left(followed, run is not None)
         if run is not None:
             followed.settled(run.records)
@@ -170,5 +170,5 @@ class Witness(Monitor):
     @alone
     def closed(self) -> None:
         self._program.closed = True
-        for d in self._program.heeding("closed"):
+        for d in self._program.listeners("closed"):
             d.closed()

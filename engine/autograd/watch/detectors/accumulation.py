@@ -1,4 +1,4 @@
-"""Finds gradients that add up what belongs to different evaluations, once somebody reads them."""
+"""Finds gradients that mix several evaluations, once the program reads them."""
 
 from __future__ import annotations
 

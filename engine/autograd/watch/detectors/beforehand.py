@@ -28,8 +28,8 @@ _KEPT = 256  # inputs of each kind that are kept alive, to be looked at later
 class Beforehand(Detector):
     """Follows what launches off the tape compute from arrays that require a gradient.
 
-    What tapes recorded is looked at when somebody asks, until such a launch runs. Inputs that only
-    the host read before the first tape are sought by another run (`Sought`).
+    Records of tapes are looked at only when they are needed, until such a launch runs. Inputs that
+    only the host read before the first tape need another run of the program (`Sought`).
     """
 
     def __init__(self, program: Program) -> None:
@@ -165,7 +165,7 @@ class Beforehand(Detector):
             self.program.early.clear()
 
     def _forgotten(self, a: array) -> bool:
-        """Whether no tape read an array, and somebody asked for its gradient all the same."""
+        """Whether no tape read an array, and the program asked for its gradient all the same."""
         self._catch_up()
         if a in self._taped or a.existing_grad is None:
             return False

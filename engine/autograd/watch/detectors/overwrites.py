@@ -1,4 +1,7 @@
-"""Finds overwritten arrays that a backward pass reads, and passes that read what is out of date."""
+"""Finds overwritten arrays that a backward pass reads, and passes that read what is out of date.
+
+It must get a pass after `aliasing`, which puts arrays back and so gives memory other versions.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,16 @@ from engine.tape.records import launches
 
 @dataclass(slots=True, eq=False)
 class _Reads:
-    """Of one tape. recomputed: None where it cannot be run again. stale: to be told of a pass."""
+    """Of one tape. recomputed: None where it cannot be run again.
+
+    stale: found as a pass began, to be told if it comes to its end. told: facts of passes so far.
+    """
 
     reads: OverwrittenReads
     recomputed: Recomputed | None
     begun: bool = False
     stale: list[Stale] = field(default_factory=list)
+    told: list[Overwritten] = field(default_factory=list)
 
 
 class Overwrites(Detector):
@@ -41,31 +48,36 @@ class Overwrites(Detector):
             reads = OverwrittenReads(self.program.writes)
             known = self._tapes[tape] = _Reads(reads, Recomputed(tape.tape))
         first, known.begun = not known.begun, True
-        try:
-            known.reads.began(run, tape.clocks)
+        known.reads.began(run, tape.clocks)
+        if run.mixed is not None:
             site = None if run.site is None else run.site.span
-            if run.mixed is not None:
-                known.stale.append(Stale("saved", "", site, text=run.mixed))
-            elif not first or known.reads.outside:
-                self._mixture(known, run, first)
-        except MemoryError:
-            known.reads, known.begun = OverwrittenReads(self.program.writes), False
-            raise
+            known.stale.append(Stale("saved", "", site, text=run.mixed))
+        elif not first or known.reads.outside:
+            self._mixture(known, run, first)
 
     def before(self, tape: Followed, number: int) -> None:
         self._tapes[tape].reads.before(number)
 
     def left(self, tape: Followed, done: bool) -> None:
-        if tape.run is None:
+        known = self._tapes.get(tape)
+        if known is None:
             return
-        known = self._tapes[tape]
+        if tape.run is None:  # what the detector has seen of the pass is not all
+            known.reads, known.begun = OverwrittenReads(self.program.writes), False
+            return
         known.reads.ended()
         if done:
             for stale in known.stale:
                 tape.tell(stale)
             known.stale.clear()
-            others = (f for f in tape.tape.facts if not isinstance(f, Overwritten))
-            tape.tape.facts[:] = [*known.reads.facts, *others]
+            self._tell(tape, known)
+
+    def _tell(self, tape: Followed, known: _Reads) -> None:
+        """Puts what is known by now in place of what was told of earlier passes."""
+        old = set(map(id, known.told))
+        known.told = known.reads.facts
+        others = (f for f in tape.tape.facts if id(f) not in old)
+        tape.tape.facts[:] = [*known.told, *others]
 
     def closed(self) -> None:
         for tape in self.program.tapes.values():

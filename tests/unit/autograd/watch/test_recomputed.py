@@ -204,6 +204,6 @@ def test_memory_of_a_tape_that_is_not_run_again_is_given_back() -> None:
     with wp.capturing(watcher=witness):
         for _ in range(3):
             chain(everything, MOVES["assign"], 1)
-    (found,) = (d for d in witness._program.heeding("began") if isinstance(d, Overwrites))
+    (found,) = (d for d in witness._program.listeners("began") if isinstance(d, Overwrites))
     held = [known.recomputed for known in found._tapes.values()]
     assert sum(r is not None and r._replay is not None for r in held) == 1
