@@ -234,7 +234,7 @@ def _run(
         return Outcome("done", moved=mover.result)
     frameworks = () if capture.tapes else in_place_of_engine(job.target, job.options.alias)
     if error is not None:
-        outcome = outcome_of(error, modules, job, () if mover else witness.ungraded())
+        outcome = outcome_of(error, modules, job, () if mover else witness.facts)
     elif frameworks and (job.jacobian is not None or job.listing is not None):
         command = "show" if job.jacobian is None else "jacobian"
         outcome = Outcome("target", *endings.no_launch(command, frameworks))

@@ -1,7 +1,8 @@
 """Converts frozen dataclasses to strict JSON and back, and validates their types.
 
-NaN and infinities travel as the strings "nan", "inf" and "-inf". Reading builds only
-the dataclasses named by the annotations: no text can make it run anything.
+NaN and infinities travel as the strings "nan", "inf" and "-inf". A fact travels with the name of
+its class. Reading builds only the dataclasses named by the annotations and the engine's classes of
+facts: no text can make it run anything.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
 
 from adtool.fitting import Unfit, fit, hints_of
 from adtool.indented import indented
+from engine.autograd import Fact, fact_named
 from engine.characters import of_json
 
 T = TypeVar("T")
 
 _TIMES, _LEAST = 16, 32 << 20  # of a text's size, and bytes: what its data may take
+_CLASS = "class"  # no field has that name
 _DEPTH = 3000  # frames; a few hundred bytes of the machine's stack each
 
 _PLAIN = {int, str, bool, NoneType}
@@ -126,10 +129,11 @@ def encode(value: object, known: dict[int, list[Any]] | None = None, brief: bool
     if kind is float and math.isfinite(value):  # type: ignore[arg-type]
         return value
     if (own := _fields(kind)) is not None:
-        if not brief:
-            return {name: encode(getattr(value, name), known) for name, _ in own}
-        out = {}
+        out: dict[str, Any] = {_CLASS: kind.__name__} if isinstance(value, Fact) else {}
         for name, default in own:
+            if not brief:
+                out[name] = encode(getattr(value, name), known)
+                continue
             x = getattr(value, name)
             if x is not default and (type(x) is not type(default) or x != default):
                 # Most are plain: a call for each would take as long again.
@@ -208,6 +212,8 @@ def _decoder(kind: Any) -> Decoder:
     """What reads values of a type. Raises Unfit."""
     if is_dataclass(kind):
         return _of_dataclass(kind)
+    if kind is Fact:
+        return _fact
     origin = get_origin(kind)
     if origin is Literal:
         return _of_literal(get_args(kind))
@@ -267,6 +273,15 @@ def _of_dataclass(kind: Any) -> Decoder:
         return kind(**values)
 
     return decoded
+
+
+def _fact(data: Any) -> Any:
+    name = data.get(_CLASS) if type(data) is dict else None
+    kind: Any = fact_named(name) if isinstance(name, str) else None
+    if kind is None:
+        _fail("a fact", data if name is None else name)
+    read: Decoder = _decoder(kind)
+    return read(data)
 
 
 def _of_optional(options: tuple[Any, ...]) -> Decoder:

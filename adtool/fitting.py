@@ -15,6 +15,8 @@ from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-define
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from engine.autograd import Fact
+
 _SPACE = re.compile(r"[ \t\n\r]*")
 _INT = re.compile(r"-?(?:0|[1-9][0-9]*)(?![0-9.eE])")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
@@ -60,6 +62,8 @@ def _walker(kind: Any) -> Walker:
         if len(args) == 2 and args[1] is Ellipsis:
             return _of_list(args[0])
         return _of_list(*args, count=len(args))
+    if kind is Fact:
+        return _value  # of several classes: it is looked at when it is read
     return {float: _float, int: _int, str: _string, bool: _bool, NoneType: _none}[kind]
 
 

@@ -62,13 +62,13 @@ def settled(
         except Interrupted as interrupted:
             return replace(session, failure=interrupted.failure)
         for tape in session.tapes:
-            if tape.sought is None or _alike(tape.sought) != _alike(sought):
+            if all(_alike(s) != _alike(sought) for s in tape.facts_of("Sought")):
                 continue
             told = found.broken or found.function
             if found.other:
                 out[tape.tape] = _left(out[tape.tape], _OTHER)
             elif told is not None:
-                out[tape.tape] = _with(out[tape.tape], told, tape.sought == sought)
+                out[tape.tape] = _with(out[tape.tape], told, sought in tape.facts)
     return replace(session, tapes=tuple(out[t.tape] for t in session.tapes))
 
 
@@ -139,20 +139,21 @@ def _left(tape: TapeResult, why: str = _NONE) -> TapeResult:
     """A tape with what only another run could tell, which there is none of, as unchecked."""
     from engine.autograd import Unchecked
 
-    if tape.sought is None or not tape.sought.reads:
-        return tape
-    left = Unchecked(-1, "a path through the host", why, tape.sought.reads[-1])
-    return replace(tape, unchecked=(*tape.unchecked, left))
+    left = [
+        Unchecked(-1, "a path through the host", why, s.reads[-1])
+        for s in tape.facts_of("Sought") if s.reads
+    ]  # fmt: skip
+    return replace(tape, unchecked=(*tape.unchecked, *left))
 
 
 def _different(tapes: Sequence[TapeResult]) -> Iterator[Sought]:
     seen: set[object] = set()
-    for tape in tapes:
-        if tape.sought is not None and _alike(tape.sought) not in seen:
+    for sought in (s for t in tapes for s in t.facts_of("Sought")):
+        if _alike(sought) not in seen:
             if len(seen) == _TAPES:
                 return
-            seen.add(_alike(tape.sought))
-            yield tape.sought
+            seen.add(_alike(sought))
+            yield sought
 
 
 def _alike(s: Sought) -> object:
@@ -188,9 +189,9 @@ def _with(tape: TapeResult, found: Broken | FunctionCheck, itself: bool) -> Tape
     from engine.autograd import Broken, WholeResult
 
     if isinstance(found, Broken):
-        if any(_one(followed, found) for followed in tape.broken):
+        if any(_one(followed, found) for followed in tape.facts_of("Broken")):
             return tape
-        return replace(tape, broken=(*tape.broken, found))
+        return replace(tape, facts=(*tape.facts, found))
     checked = {f.site for f in found.functions}
     left = tuple(u for u in tape.unchecked if u.site is None or u.site not in checked)
     if tape.whole is not None and tape.whole.verdict == "skipped":
@@ -200,7 +201,7 @@ def _with(tape: TapeResult, found: Broken | FunctionCheck, itself: bool) -> Tape
             tape, whole=WholeResult("fail" if found.wrong else "pass", 1, found.ad, found.oracle,
                                     error, how, tolerance=found.tolerance),
         )  # fmt: skip
-    return replace(tape, functions=(*tape.functions, found), unchecked=left)
+    return replace(tape, facts=(*tape.facts, found), unchecked=left)
 
 
 def _one(followed: Broken, found: Broken) -> bool:

@@ -29,15 +29,15 @@ from engine.diagnostics import Diagnostic
 if TYPE_CHECKING:
     from adtool.job import Job
     from adtool.program_modules import ProgramModules
-    from engine.autograd import Ungraded
+    from engine.autograd import Fact, Ungraded
 
 _RUN = "make the script run to its end with plain `python` first"
 
 
 def outcome_of(
-    error: BaseException, modules: ProgramModules, job: Job, ungraded: Sequence[Ungraded] = ()
+    error: BaseException, modules: ProgramModules, job: Job, facts: Sequence[Fact] = ()
 ) -> Outcome:
-    """How the target ended. ungraded: gradients that it read, and that were None."""
+    """How the target ended. facts: what was seen that may be why."""
     if isinstance(error, SystemExit):
         return exited(error)
     if isinstance(error, TargetError):
@@ -45,10 +45,10 @@ def outcome_of(
     if isinstance(error, engine.EngineError) and _is_ours(error):
         found = refused(error, _refusal(error))
         got_none = any("got None" in d.message for d in error.diagnostics)
-        return replace(found, help=_of_gradient(error, ungraded) if got_none else "")
+        return replace(found, help=_of_gradient(error, facts) if got_none else "")
     help = (
         modules.explained(error) or as_module(error, file_of(error), job) or not_installed(error)
-        or _of_gradient(error, ungraded) or _of_notebook(error) or _RUN
+        or _of_gradient(error, facts) or _of_notebook(error) or _RUN
     )  # fmt: skip
     missing = shown(getattr(error, "name", "")).strip("'")
     if isinstance(error, ModuleNotFoundError) and missing.partition(".")[0] == WARP:
@@ -81,8 +81,11 @@ def _is_ours(error: engine.EngineError) -> bool:
     return isinstance(found, tuple) and all(isinstance(d, Diagnostic) for d in found)
 
 
-def _of_gradient(error: BaseException, ungraded: Sequence[Ungraded]) -> str:
+def _of_gradient(error: BaseException, facts: Sequence[Fact]) -> str:
     """What to do about a gradient that is None, where the exception may come of it."""
+    from engine.autograd import Ungraded
+
+    ungraded = [f for f in facts if isinstance(f, Ungraded)]
     for e in chain_of(error):
         lines = lines_of(e)
         none = isinstance(e, (AttributeError, TypeError)) and "NoneType" in message_of(e)

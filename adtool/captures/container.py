@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-FORMAT = 1
+FORMAT = 2
 HEAD, TAPES, REPORT, TRACES, FAULTS = (
     "run.json", "tapes.json", "report.json", "traces.json", "faults.json",
 )  # fmt: skip

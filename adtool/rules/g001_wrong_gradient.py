@@ -174,7 +174,7 @@ class WrongGradient(Rule):
     def _functions(self, session: Session) -> Iterator[Finding]:
         """Functions given to `Tape.record_func` that are wrong, once each."""
         wrong = [
-            (t.tape, f) for t in session.tapes for f in t.functions
+            (t.tape, f) for t in session.tapes for f in t.facts_of("FunctionCheck")
             if f.wrong and not any(x.lost for x in f.functions)  # that is G003
         ]  # fmt: skip
         for group in grouped(wrong, lambda x: x[1].functions):

@@ -122,7 +122,8 @@ class OverwrittenArray(Rule):
     def _functions(self, session: Session) -> Iterator[Finding]:
         """Wrong backward functions of the user's that read what was overwritten, once each."""
         read = [
-            (tape.tape, f.lost) for tape in session.tapes for c in tape.functions if c.wrong
+            (tape.tape, f.lost) for tape in session.tapes
+            for c in tape.facts_of("FunctionCheck") if c.wrong
             for f in c.functions if f.lost is not None
         ]  # fmt: skip
         for group in grouped(read, lambda x: (x[1].kernel, x[1].site, x[1].by.site)):
@@ -188,9 +189,10 @@ def _help(session: Session, tape: int, f: Overwritten) -> str:
 
 def _overwritten(tape: TapeResult) -> Iterator[Overwritten]:
     """What was seen; or what the check of the whole found, where no backward pass was run."""
-    yield from tape.overwritten
+    overwritten: tuple[Overwritten, ...] = tape.facts_of("Overwritten")
+    yield from overwritten
     cause = None if tape.whole is None else tape.whole.cause
-    seen = any(f.kind in ("wrong", "outside") for f in tape.overwritten)
+    seen = any(f.kind in ("wrong", "outside") for f in overwritten)
     if cause is not None and cause.kind == "overwrite" and not seen:
         from engine.autograd import Overwritten, Write
 

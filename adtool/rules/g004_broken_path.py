@@ -136,8 +136,8 @@ class BrokenPath(Rule):
         for group in grouped(cut, lambda x: (x[1].kernel, x[1].site, x[1].detached)):
             tape, launch = group[0]
             names = " and ".join(f"`{name}`" for name in launch.detached)
-            made = {f.argument: f.at for t in session.tapes if t.tape == tape for f in t.made
-                    if f.site == launch.site}  # fmt: skip
+            made = {f.argument: f.at for t in session.tapes if t.tape == tape
+                    for f in t.facts_of("Made") if f.site == launch.site}  # fmt: skip
             known = all(name in made for name in launch.detached)
             fix = requires_grad([made[name] for name in launch.detached]) if known else None
             yield self.finding(
@@ -150,7 +150,7 @@ class BrokenPath(Rule):
 
     def _asked(self, session: Session) -> Iterator[Finding]:
         """Gradients that the program reads, of inputs of a tape that have none."""
-        found = [(t.tape, u) for t in session.tapes for u in t.ungraded]
+        found = [(t.tape, u) for t in session.tapes for u in t.facts_of("Ungraded")]
         for tape, u in found:
             made = "" if u.made is None else f" (made at {u.made})"
             yield self.finding(
@@ -182,7 +182,7 @@ class BrokenPath(Rule):
     def _ways(self, session: Session, said: set[tuple[int, Span | None]]) -> Iterator[Finding]:
         """Ways that left the tape, seen while the program ran."""
         ways = [
-            (t.tape, b) for t in session.tapes for b in t.broken
+            (t.tape, b) for t in session.tapes for b in t.facts_of("Broken")
             if (t.tape, b.site) not in said and not _same(t.whole, b)
         ]  # fmt: skip
         for group in grouped(ways, lambda x: (x[1].kind, x[1].name, x[1].site)):
@@ -292,7 +292,7 @@ def _made(session: Session, c: Cause, tape: int) -> str:
     """Where the array was made that has no requires_grad, if that is known."""
     if c.kind != "no gradient":
         return ""
-    facts = (f for t in session.tapes if t.tape == tape for f in t.made)
+    facts = (f for t in session.tapes if t.tape == tape for f in t.facts_of("Made"))
     at = next((f.at for f in facts if (f.argument, f.site) == (c.argument, c.site)), None)
     return "" if at is None else f" (made at {at})"
 
@@ -310,7 +310,7 @@ def _makers(session: Session, tapes: set[int], c: Cause) -> list[Span]:
     """Where the arrays of the chain were made that have no requires_grad, on all these tapes."""
     chain = {(c.argument, c.site), *((name, at) for name, _, at in c.further)}
     return [
-        f.at for t in session.tapes if t.tape in tapes for f in t.made
+        f.at for t in session.tapes if t.tape in tapes for f in t.facts_of("Made")
         if (f.argument, f.site) in chain
     ]  # fmt: skip
 

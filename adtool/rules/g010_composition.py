@@ -80,7 +80,7 @@ class Composition(Rule):
                 message, help, span=cause.site or cause.span, tape=tape, launch=cause.launch,
                 kernel=cause.kernel if cause.launch >= 0 else "", count=len(group), notes=notes,
             )  # fmt: skip
-        shared = [(t.tape, f) for t in session.tapes for f in t.shared]
+        shared = [(t.tape, f) for t in session.tapes for f in t.facts_of("Shared")]
         for some in grouped(shared, lambda f: (f[1].arrays, f[1].site)):
             tape, f = some[0]
             yield self.finding(

@@ -188,7 +188,7 @@ def _gaps(session: Session) -> Iterator[_Gap]:
         whole = tape.whole
         if whole is not None and whole.verdict == "skipped":
             flows = any(p.checked or p.directional for x in tape.launches for p in x.pairs)
-            flows = flows and not tape.broken  # which G004 tells of
+            flows = flows and not tape.facts_of("Broken")  # which G004 tells of
             if (flows or _NOTHING not in whole.reason) and not _repeats_g007(tape):
                 what, reason = "the tape as a whole", whole.reason
                 if session.options.kernels or session.options.skip_kernels:

@@ -88,7 +88,7 @@ class StaleGradient(Rule):
 
     def check(self, session: Session) -> Iterator[Finding]:
         """One finding a pass, kind and array."""
-        found = [(tape.tape, f) for tape in session.tapes for f in tape.stale]
+        found = [(tape.tape, f) for tape in session.tapes for f in tape.facts_of("Stale")]
         for group in grouped(
             found, lambda x: (x[1].kind, x[1].array, x[1].site, x[1].earlier, x[1].by.site)
         ):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Stale, Ungraded
+from engine.autograd.facts import Fact
 from engine.classes import dataclass
 
 if TYPE_CHECKING:
@@ -236,14 +236,8 @@ class TapeData:
     arrays: tuple[ArrayData, ...]
     backward: BackwardData | None
     passes: int
-    overwritten: tuple[Overwritten, ...] = ()
-    stale: tuple[Stale, ...] = ()
-    broken: tuple[Broken, ...] = ()
-    shared: tuple[Shared, ...] = ()
-    made: tuple[Made, ...] = ()
-    sought: Sought | None = None
+    facts: tuple[Fact, ...] = ()
     contents: tuple[HeldData, ...] = ()
-    ungraded: tuple[Ungraded, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

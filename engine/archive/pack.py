@@ -23,7 +23,6 @@ from engine.archive.data import (
 from engine.archive.numbers import texts
 from engine.archive.places import FileTable
 from engine.archive.types import TypeWriter
-from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Stale, Ungraded
 from engine.autograd.tape.memory import placements
 from engine.lang.types import FLOAT64, ArrayType
 from engine.tape.capture import CapturedTape
@@ -89,21 +88,14 @@ class _Tape:
         self._holds: list[Any] = []  # kept alive, as they are known by their ids
 
     def data(self) -> TapeData:
-        tape, facts = self._tape, self._tape.facts
+        tape = self._tape
         records = tuple(self._record(r) for r in tape.records)
         b = tape.first_backward
         backward = None if b is None else self._backward(b)
-        tell = self._files.within
+        facts = tuple(map(self._files.within, tape.facts))
         return TapeData(
-            records, self._arrays(), backward, tape.passes,
-            tuple(tell(f) for f in facts if isinstance(f, Overwritten)),
-            tuple(tell(f) for f in facts if isinstance(f, Stale)),
-            tuple(tell(f) for f in facts if isinstance(f, Broken)),
-            tuple(tell(f) for f in facts if isinstance(f, Shared)),
-            tuple(tell(f) for f in facts if isinstance(f, Made)),
-            next((tell(f) for f in facts if isinstance(f, Sought)), None), tuple(self._contents),
-            tuple(tell(f) for f in facts if isinstance(f, Ungraded)),
-        )  # fmt: skip
+            records, self._arrays(), backward, tape.passes, facts, tuple(self._contents)
+        )
 
     # ---- arrays
 

@@ -217,12 +217,7 @@ class _Tape:
                 records.append(self._record(r))
             except ArchiveError as error:
                 raise ArchiveError(f"operation {position}: {error}") from None
-        facts = [
-            *data.overwritten, *data.stale, *data.broken, *data.shared, *data.made,
-            *data.ungraded,
-            *([data.sought] if data.sought else []),
-        ]  # fmt: skip
-        tape = CapturedTape(number, capture, records, facts=list(self._files.known(tuple(facts))))
+        tape = CapturedTape(number, capture, records, facts=list(self._files.known(data.facts)))
         tape.passes = data.passes
         tape.numbers = [0] * len(records)
         tape.source = None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Broken,
         Change,
         Event,
+        Fact,
         FunctionCheck,
         Handwritten,
         Made,
@@ -30,11 +31,9 @@ if TYPE_CHECKING:
         Peer,
         Reason,
         Recorded,
-        Shared,
         Sought,
         Stale,
         Undifferentiated,
-        Ungraded,
         Unwatched,
         Write,
     )
@@ -74,7 +73,10 @@ if TYPE_CHECKING:
     from engine.autograd.taylor import taylor_test
     from engine.autograd.traces import trace
     from engine.autograd.variables.metadata import FunctionMetadata
+    from engine.autograd.watch.detectors.aliasing import Shared
+    from engine.autograd.watch.detectors.ungraded import Ungraded
     from engine.autograd.watch.moved import STEPS, Enough, Mover, decided, judged, repeats
+    from engine.autograd.watch.registry import fact_named
     from engine.autograd.watch.witness import Witness
     from engine.tape.graph.build import array_label, graph, used_as
     from engine.tape.graph.colours import Colours
@@ -104,8 +106,8 @@ if TYPE_CHECKING:
 # What reads results needs nothing that finds them.
 _MODULES = {
     "engine.autograd.facts":
-        "Broken Change Event FunctionCheck Handwritten Made Moved Overwritten Peer Reason "
-        "Recorded Shared Sought Stale Undifferentiated Ungraded Unwatched Write",
+        "Broken Change Event Fact FunctionCheck Handwritten Made Moved Overwritten Peer Reason "
+        "Recorded Sought Stale Undifferentiated Unwatched Write",
     "engine.autograd.gradcheck": "check_function gradcheck",
     "engine.autograd.gradcheck_tape": "gradcheck_tape",
     "engine.autograd.jacobian": "jacobian jacobian_fd",
@@ -128,7 +130,10 @@ _MODULES = {
     "engine.autograd.taylor": "taylor_test",
     "engine.autograd.traces": "trace",
     "engine.autograd.variables.metadata": "FunctionMetadata",
+    "engine.autograd.watch.detectors.aliasing": "Shared",
+    "engine.autograd.watch.detectors.ungraded": "Ungraded",
     "engine.autograd.watch.moved": "STEPS Enough Mover decided judged repeats",
+    "engine.autograd.watch.registry": "fact_named",
     "engine.autograd.watch.witness": "Witness",
     "engine.tape.graph.build": "array_label graph used_as",
     "engine.tape.graph.colours": "Colours",
@@ -152,10 +157,10 @@ __all__ = [
     "RemainderRow", "Remainders", "TapeResult",
     "Unchecked", "Verdict", "WholeResult",
     # what a program did, seen while it ran
-    "STEPS", "Broken", "Change", "Enough", "Event", "FunctionCheck", "Given", "Handwritten", "Made",
-    "Moved", "Mover", "Overwritten", "PassLog", "PassNotes", "Peer", "Reason", "Recorded", "Shared",
-    "Sought", "Stale", "Undifferentiated", "Ungraded", "Unwatched", "Witness", "Write",
-    "decided", "judged", "noting", "repeats",
+    "STEPS", "Broken", "Change", "Enough", "Event", "Fact", "FunctionCheck", "Given", "Handwritten",
+    "Made", "Moved", "Mover", "Overwritten", "PassLog", "PassNotes", "Peer", "Reason", "Recorded",
+    "Shared", "Sought", "Stale", "Undifferentiated", "Ungraded", "Unwatched", "Witness", "Write",
+    "decided", "fact_named", "judged", "noting", "repeats",
     # derivatives
     "Derivative", "FunctionMetadata", "Jacobians", "MatrixSummary", "Share", "SparseJacobian",
     "Tangents",

@@ -1,11 +1,39 @@
-"""Facts about faulty use of tapes in a program, as frozen data."""
+"""Facts about faulty use of tapes in a program, as frozen data.
+
+A fact of one detector stands in its module (`watch/detectors`). Here are those of several, those of
+other finders, and what is read where nothing is wrong: that needs no detector, nor NumPy.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 from engine.classes import dataclass
 from engine.diagnostics import Span
+
+# By name, of the modules that have been loaded: facts travel by the names of their classes.
+FACTS: dict[str, type[Fact]] = {}
+
+
+class Fact:
+    """What a monitor finds out about a tape. A class of facts is a frozen dataclass of plain data.
+
+    Facts travel to reports and captures: `engine.autograd.fact_named` gives a class by its name.
+    """
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        known = FACTS.setdefault(cls.__name__, cls)
+        if known.__module__ != cls.__module__:
+            raise TypeError(f"{known.__module__} has facts named {cls.__name__}, too")
+        FACTS[cls.__name__] = cls  # a class with slots takes the place of the one without
+
+    def joined(self, other: Fact) -> Fact | None:
+        """This and a later fact as one, where they are alike; else None."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +52,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Overwritten:
+class Overwritten(Fact):
     """An array that a launch read and that something overwrote before the backward pass.
 
     kind: `wrong`: later operations of the tape did, the backward pass reads what is there now, and
@@ -57,7 +85,7 @@ class Overwritten:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Fact):
     """A way from an input to the loss that left the tape, and with it the gradient.
 
     kind: `launch`: a kernel ran outside of the `with` block; `copy`: through the host, or into an
@@ -82,7 +110,7 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Made(Fact):
     """An array without requires_grad that a tape computes, and a launch of it then reads.
 
     argument: the launch's parameter; site: its call. at: where the array was made.
@@ -91,37 +119,6 @@ class Made:
     argument: str
     site: Span
     at: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Ungraded:
-    """An array without requires_grad, of which a program read the gradient, and got None.
-
-    text: what it read, as `k.grad`; array: what it calls the array, where it made it or, if that
-    has no name, where it read. site: where it read. made:
-    where the array was made, None where that is not known. kernel, argument: of a launch on a tape
-    that ran backward and has the array as an input; launch: its number, -1 where there is none.
-    """
-
-    text: str
-    array: str
-    site: Span
-    made: Span | None = None
-    kernel: str = ""
-    argument: str = ""
-    launch: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """Two arrays whose gradients are one memory, and a gradient that is wrong because of it.
-
-    arrays, of: what the user calls them, and the input. site: the backward pass.
-    """
-
-    arrays: tuple[str, str]
-    of: str
-    site: Span | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +135,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionCheck:
+class FunctionCheck(Fact):
     """Functions given to `Tape.record_func`, checked together by running the program again.
 
     ad, oracle: the derivative of the whole by the backward pass and by differences. tolerance:
@@ -153,7 +150,7 @@ class FunctionCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class Sought(Fact):
     """A tape that only another run of the program can check.
 
     tape: its number among those that the program made. derivative: of `value`, what its backward
@@ -205,7 +202,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Stale:
+class Stale(Fact):
     """A backward pass whose gradient is a mixture.
 
     kind: `values`: it added to a gradient that an earlier pass had made at other values of the
@@ -229,6 +226,12 @@ class Stale:
     passes: int = 1
     used: bool = False
     valid: bool = False
+
+    def joined(self, other: Fact) -> Stale | None:
+        if not isinstance(other, Stale):
+            return None
+        both = replace(self, passes=self.passes + other.passes, used=self.used or other.used)
+        return both if both == replace(other, passes=both.passes, used=both.used) else None
 
 
 @dataclass(frozen=True, slots=True)

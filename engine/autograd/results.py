@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
-from engine.autograd.facts import (
-    Broken,
-    FunctionCheck,
-    Handwritten,
-    Made,
-    Overwritten,
-    Peer,
-    Shared,
-    Sought,
-    Stale,
-    Ungraded,
-)
+from engine.autograd.facts import Fact, Handwritten, Peer
 from engine.classes import dataclass
 from engine.diagnostics import Span
 
@@ -335,27 +324,23 @@ class Remainders:
 class TapeResult:
     """The check of one tape, launches in recorded order. whole: None where not asked for.
 
-    overwritten, stale, broken, shared, made, ungraded: what was seen while the program ran, where
-    somebody watched.
-    sought: what another run of the program would have to show; functions: what came of that.
-    remainders: of the Taylor test, where that was asked for. sampled: the framework of calls of
-    which equal ones were left out, or only looked at quickly; empty where all were checked.
+    facts: what was seen while the program ran, where somebody watched, and what came of runs of it
+    that were to show more. remainders: of the Taylor test, where that was asked for. sampled: the
+    framework of calls of which equal ones were left out, or only looked at quickly; empty where all
+    were checked.
     """
 
     tape: int
     launches: tuple[LaunchResult, ...]
     unchecked: tuple[Unchecked, ...] = ()
     whole: WholeResult | None = None
-    overwritten: tuple[Overwritten, ...] = ()
-    stale: tuple[Stale, ...] = ()
-    broken: tuple[Broken, ...] = ()
-    shared: tuple[Shared, ...] = ()
-    sought: Sought | None = None
-    functions: tuple[FunctionCheck, ...] = ()
+    facts: tuple[Fact, ...] = ()
     remainders: tuple[Remainders, ...] = ()
-    made: tuple[Made, ...] = ()
-    ungraded: tuple[Ungraded, ...] = ()
     sampled: str = ""
+
+    def facts_of(self, kind: str) -> tuple[Any, ...]:
+        """The facts of a class, by its name."""
+        return tuple(f for f in self.facts if type(f).__name__ == kind)
 
     @property
     def checked(self) -> int:

@@ -148,4 +148,4 @@ def _result(
             )
             for f in meant
         ]  # fmt: skip
-    return TapeResult(number, tuple(found), tuple(unchecked), overwritten=lost)
+    return TapeResult(number, tuple(found), tuple(unchecked), facts=lost)

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 import engine as wp
-from engine.autograd.watch.accumulated import merged
 from engine.foreign import watching
-from tests.unit.autograd.watch.programs import facts, said, square, stale, times, total
+from tests.unit.autograd.watch.programs import facts, merged, said, square, stale, times, total
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 

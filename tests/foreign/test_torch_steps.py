@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.autograd.watch.accumulated import merged
 from engine.foreign import watching
-from tests.unit.autograd.watch.programs import facts, ones, square, stale, zeros
+from tests.unit.autograd.watch.programs import facts, merged, ones, square, stale, zeros
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 

@@ -75,7 +75,7 @@ def verdicts(found: TapeResult) -> set[str]:
 
 def test_a_right_tape_passes_as_a_whole() -> None:
     found = run(squares)
-    assert verdicts(found) == {"pass"} and not found.overwritten and not found.unchecked
+    assert verdicts(found) == {"pass"} and not found.facts and not found.unchecked
     assert found.whole is not None and found.whole.verdict == "pass"
     assert found.whole.rel_error < 1e-5
 
@@ -131,7 +131,7 @@ def test_an_array_that_the_tape_overwrites() -> None:
 
     found = run(steps)
     assert verdicts(found) == {"pass"}
-    (fact,) = found.overwritten
+    (fact,) = found.facts
     assert (fact.kind, fact.launch, fact.kernel, fact.argument) == ("wrong", 0, "squared", "x")
     assert (fact.by.name, fact.by.launch, fact.count) == ("squared", 2, 2)  # 1 stays 1
     assert fact.gradients == ("x",) and found.whole is None
@@ -143,13 +143,13 @@ def test_an_array_that_a_copy_on_the_tape_overwrites() -> None:
         wp.copy(x, m)
         launch(summed, x, loss)
 
-    (fact,) = run(steps).overwritten
+    (fact,) = run(steps).facts
     assert (fact.kind, fact.argument, fact.by.name) == ("wrong", "x", "copy")
 
 
 def test_an_array_that_something_else_overwrites() -> None:
     found = run(squares, after=lambda x: x.fill_(7.0))
-    (fact,) = found.overwritten
+    (fact,) = found.facts
     assert (fact.kind, fact.argument, fact.by.name) == ("outside", "x", "fill_")
     assert fact.by.site is not None and fact.by.site.file == __file__
 
@@ -160,7 +160,7 @@ def test_the_same_numbers_once_more_are_no_fault() -> None:
         squares(x, m, loss)
 
     found = run(twice)
-    assert not found.overwritten and verdicts(found) == {"pass"}
+    assert not found.facts and verdicts(found) == {"pass"}
     assert found.whole is not None and found.whole.verdict == "pass"
 
 

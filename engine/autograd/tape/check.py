@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from engine.autograd.comparison.tolerance import Tolerance
-from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Stale, Ungraded
 from engine.autograd.launch.call import LaunchCall, owners
 from engine.autograd.launch.check import CheckedLaunch, check_launch
 from engine.autograd.launch.experience import Experience
@@ -141,17 +140,8 @@ def check(
 
 def with_facts(tape: Tape | CapturedTape, found: TapeResult) -> TapeResult:
     """The result with the tape's number, and what was seen while it was recorded."""
-    facts = [] if isinstance(tape, Tape) else tape.facts
-    return replace(
-        found, tape=getattr(tape, "index", 0),
-        overwritten=tuple(f for f in facts if isinstance(f, Overwritten)),
-        stale=tuple(f for f in facts if isinstance(f, Stale)),
-        broken=tuple(f for f in facts if isinstance(f, Broken)),
-        shared=tuple(f for f in facts if isinstance(f, Shared)),
-        made=tuple(f for f in facts if isinstance(f, Made)),
-        ungraded=tuple(f for f in facts if isinstance(f, Ungraded)),
-        sought=next((f for f in facts if isinstance(f, Sought)), None),
-    )  # fmt: skip
+    facts = () if isinstance(tape, Tape) else tuple(tape.facts)
+    return replace(found, tape=getattr(tape, "index", 0), facts=facts)
 
 
 def with_whole(

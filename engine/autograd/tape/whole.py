@@ -64,7 +64,7 @@ def _kind_of(tape: Tape | CapturedTape, replayed: RecordedTape) -> Hashable:
     found overwritten.
     """
     facts = [] if isinstance(tape, Tape) else tape.facts
-    seen = tuple(type(f) for f in facts), replayed.restored, replayed.ran
+    seen = tuple(sorted(type(f).__name__ for f in facts)), replayed.restored, replayed.ran
     found = tuple(map(tuple, (replayed.changed, replayed.read)))
     numbers: dict[object, int] = {}
 

@@ -244,11 +244,13 @@ class Accumulated:
             return _Suspect(a, "twice", some, before, left)
         return None
 
-    def ended(self, tape: CapturedTape, run: Pass) -> list[array]:
-        """To be called after the pass: notes what it added to that it should not have.
+    def inputs(self, tape: CapturedTape) -> list[array]:
+        """The inputs of a tape that require a gradient, while its pass runs."""
+        opened = self._open[id(tape)]
+        return [a for a in opened.arrays if not opened.computed.has(a)]
 
-        Gives the inputs of the tape that require a gradient.
-        """
+    def ended(self, tape: CapturedTape, run: Pass) -> None:
+        """To be called after the pass: notes what it added to that it should not have."""
         self.unread.ended()
         opened = self._open.pop(id(tape))
         told: dict[tuple[Geometry, str], Mixture] = {}
@@ -269,7 +271,6 @@ class Accumulated:
                     self.unread.cleared(x)
         seeds, computed = _seeds(run), opened.computed
         inputs = self._inputs(run, computed)
-        leaves = [a for a in opened.arrays if not computed.has(a)]
         for a in opened.arrays:
             grad = a.existing_grad
             if grad is not None and any(np.count_nonzero(g._host()) for _, g in _leaves(a, grad)):
@@ -287,7 +288,6 @@ class Accumulated:
                         ref(root_array(a)), LastingMemory(a.storage), geometry(a), left, size,
                         spent=id(a) in opened.spent,
                     )  # fmt: skip
-        return leaves
 
     def _stale(self, run: Pass, s: _Suspect) -> Stale:
         passed, site, name = name_of(run, s.a), run.site, ""
@@ -310,8 +310,8 @@ class Accumulated:
         found = {id(a): a for r in run.records for a in r.arrays if isinstance(a, array)}
         return tuple(self._values(a).digest for a in found.values() if not computed.has(a))
 
-    def failed(self, tape: CapturedTape) -> None:
-        """To be called when an exception ended a pass: what is left is no gradient."""
+    def left(self, tape: CapturedTape) -> None:
+        """To be called when a pass is over: what an exception has left is no gradient."""
         self._open.pop(id(tape), None)
 
 
@@ -459,15 +459,3 @@ def name_of(run: Pass, a: array) -> str:
 
 def _span(site: Site | None) -> Any:
     return None if site is None else site.span
-
-
-def merged(facts: Sequence[Stale]) -> list[Stale]:
-    """Those that are alike as one."""
-    out: dict[tuple[object, ...], Stale] = {}
-    for f in facts:
-        key = (f.kind, f.array, f.valid, f.site, f.earlier, f.by, f.text)
-        known = out.get(key)
-        out[key] = f if known is None else replace(
-            known, passes=known.passes + f.passes, used=known.used or f.used
-        )  # fmt: skip
-    return list(out.values())

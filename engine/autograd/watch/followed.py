@@ -1,66 +1,62 @@
-"""The watcher's knowledge of one tape while the program runs."""
+"""The monitor's knowledge of one tape while the program runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.autograd.facts import Broken, Recorded, Shared, Sought, Stale
-from engine.autograd.watch.accumulated import merged
+from engine.autograd.facts import Fact
 from engine.autograd.watch.creations import Creations, Read
-from engine.autograd.watch.functions import FunctionReads
 from engine.autograd.watch.moved import Touches
 from engine.autograd.watch.names import Names
-from engine.autograd.watch.overwritten import OverwrittenReads
 from engine.autograd.watch.paths import Paths
-from engine.autograd.watch.recomputed import Recomputed
-from engine.autograd.watch.shared import SharedGradients
-from engine.autograd.watch.views import View
-from engine.diagnostics import Span
+from engine.autograd.watch.writes import Writes
+from engine.runtime.array import array
 from engine.tape.backward import Pass
 from engine.tape.capture import CapturedTape
 from engine.tape.records.record import Record
 
 
 class Followed:
-    """What is known of one tape.
+    """What detectors know together of one tape.
 
-    Which inputs it touched, and what it reads of arrays without a gradient, is found when somebody
-    asks (`catch_up`): of most tapes nobody does.
+    Which inputs it touched, and what it reads of arrays without a gradient, is looked up only when
+    a detector needs it (`catch_up`): for most tapes none does. clocks: when each record was made,
+    by the clock of `Writes`. run: the pass that runs; inputs: of the tape then, that require a
+    gradient. total: what its first pass started from, and the derivative of that, where both are
+    known.
     """
 
     def __init__(self, tape: CapturedTape, names: Names, creations: Creations) -> None:
         self.tape = tape
-        self._creations = creations
-        self._seen = 0  # records that were looked at
-        self.total: tuple[float, float] | None = None
         self.clocks: list[int] = []
-        self.launches = 0
-        self.overwritten: OverwrittenReads | None = None
-        self.recomputed: Recomputed | None = Recomputed(tape)
-        self.stale: list[Stale] = []
-        self.run: Pass | None = None
         # Until its first backward pass.
         self.paths: Paths | None = Paths(tape, names)
-        self.broken: list[Broken] = []
         self.touches = Touches()
-        # By the host: where, what the user calls the array, and which elements.
-        self.reads: list[tuple[Span, str, bytes]] = []
-        self.used = False  # something was recorded after that
-        self.seen: set[View] = set()
-        self.functions: list[tuple[int, Recorded]] = []
-        self.reading = FunctionReads()
-        self.sought: Sought | None = None
-        self.shared: SharedGradients | None = None
-        self.facts: list[Shared] = []
         self.read = Read()
+        self.run: Pass | None = None
+        self.inputs: Sequence[array] = ()
+        self.total: tuple[float, float] | None = None
+        self._creations = creations
+        self._seen = 0  # records that were looked at
+        self._launches = 0
 
-    def publish(self) -> None:
-        """Tells what is known by now."""
-        if self.overwritten is not None:
-            self.tape.facts[:] = [
-                *self.overwritten.facts, *merged(self.stale), *self.broken,
-                *filter(None, [self.sought]), *self.facts, *self.read.facts(),
-            ]  # fmt: skip
+    def tell(self, fact: Fact) -> None:
+        """Adds a fact to those of the tape, or to one of them that is alike."""
+        facts = self.tape.facts
+        for k, known in enumerate(facts):
+            both = known.joined(fact)
+            if both is not None:
+                facts[k] = both
+                return
+        facts.append(fact)
+
+    def recorded(self, record: Record, writes: Writes) -> None:
+        """The tape got a record: tells the program's writes."""
+        number = -1
+        if record.launch is not None:
+            number, self._launches = self._launches, self._launches + 1
+        writes.recorded(record.written, record._site, record.name, self.tape.index, number)
+        self.clocks.append(writes.clock)
 
     def catch_up(self, records: Sequence[Record] | None = None) -> None:
         """Looks at what was recorded since the last time. records: all of the tape."""
@@ -75,21 +71,6 @@ class Followed:
                 self.read.recorded(r.launch, self._creations, self.touches.computed)
         self._seen = max(self._seen, len(records))
 
-    def read_by_host(self) -> list[tuple[Span, str]]:
-        """What the host read, but for what it overwrote then: views serve for both."""
-        late = self.touches.late
-        some = [x for x in self.reads if x[2] not in late] or self.reads
-        return [(span, name) for span, name, _ in some]
-
-    def looked_through(self) -> list[tuple[Span, str]]:
-        """Views of what depends on inputs, which the host had while the tape recorded."""
-        assert self.paths is not None
-        return [
-            (v.span, v.name) for v in self.seen
-            if (a := v.array()) is not None and a._packed not in self.touches.late
-            and (self.touches.has(a) or self.paths.depends(a))
-        ]  # fmt: skip
-
     def look(self, records: Sequence[Record]) -> None:
         """Catches up where the tape writes floats without a gradient, and so may read them back."""
         if self._creations and any(
@@ -99,5 +80,5 @@ class Followed:
             self.catch_up(records)
 
     def settled(self, records: Sequence[Record]) -> None:
-        """The tape has run backward: nobody asks for what it had recorded by then."""
+        """The tape has run backward: what it had recorded by then is no longer needed."""
         self._seen, self.touches = len(records), Touches()

@@ -112,7 +112,7 @@ def test_places_that_a_counter_hands_out(there: Any) -> None:
     for tape in (*capture.tapes, *away):
         found = check_tape(tape)
         assert found.whole is not None and found.whole.verdict == "pass", found.whole
-        assert found.overwritten == ()
+        assert found.facts_of("Overwritten") == ()
 
 
 def test_what_is_written_beside_the_tape_is_still_seen(there: Any) -> None:

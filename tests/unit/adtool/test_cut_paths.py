@@ -76,10 +76,10 @@ def test_a_copy_into_the_array_that_has_no_gradient(
 ) -> None:
     copy = Broken("copy", text, Span("springs.py", 20, 5, 20, 9), ("x",))
     whole = without_gradient(CUT, variable)
-    codes = [f.code for f in found(session(TapeResult(0, (launch(0, pair()),), broken=(copy,),
+    codes = [f.code for f in found(session(TapeResult(0, (launch(0, pair()),), facts=(copy,),
                                                       whole=whole)))]  # fmt: skip
     assert codes == ["G004"] * said
-    assert len(found(session(TapeResult(0, (launch(0, pair()),), broken=(copy,))))) == 1
+    assert len(found(session(TapeResult(0, (launch(0, pair()),), facts=(copy,))))) == 1
 
 
 def test_accesses_of_one_line(session: Make, launch: Make, pair: Make, source: Path) -> None:

@@ -408,7 +408,7 @@ def test_a_file_that_is_not_right_is_refused(graph: Graph, kind: str, words: str
 @pytest.mark.parametrize(
     ("member", "text", "words"),
     [
-        (MAGIC, "2\n", "it has version 2: this adtool reads version 1"),
+        (MAGIC, "1\n", "it has version 1: this adtool reads version 2"),
         (MAGIC, "one", "has no version"),
         (MAGIC, None, "it is not a capture"),
         (HEAD, None, "it has no run.json"),

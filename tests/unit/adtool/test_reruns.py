@@ -45,15 +45,15 @@ def running(monkeypatch: pytest.MonkeyPatch, moved: Callable[[float], Moved | No
 
 @pytest.mark.parametrize(("line", "to"), [(17, 18), (17, 30), (12, 18)])
 def test_a_way_that_was_followed_is_told_once(line: int, to: int, launch: Any) -> None:
-    tape = TapeResult(0, (launch(0),), broken=(COPY,))
-    assert _with(tape, host(line, to), True).broken == (COPY,)
+    tape = TapeResult(0, (launch(0),), facts=(COPY,))
+    assert _with(tape, host(line, to), True).facts == (COPY,)
 
 
 @pytest.mark.parametrize("other", [host(12, 30), host(17, 18, "other.py")])
 def test_another_way_is_told_too(other: Broken, launch: Any) -> None:
-    tape = TapeResult(0, (launch(0),), broken=(COPY,))
-    assert _with(tape, other, True).broken == (COPY, other)
-    assert _with(TapeResult(0, (launch(0),)), other, True).broken == (other,)
+    tape = TapeResult(0, (launch(0),), facts=(COPY,))
+    assert _with(tape, other, True).facts == (COPY, other)
+    assert _with(TapeResult(0, (launch(0),)), other, True).facts == (other,)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_what_was_not_followed_is_told(
     running(monkeypatch, lambda step: None)
     read = Span("rnn.py", 12, 5, 12, 30)
     sought = Sought(0, 1.0, 0.5, (read,), (), ("o",))
-    made = session(TapeResult(0, (launch(0),), sought=sought))
+    made = session(TapeResult(0, (launch(0),), facts=(sought,)))
     made = replace(made, script_seconds=seconds)
     job = Job(made.target, CheckOptions(rerun=rerun))
     (tape,) = reruns.settled(made, job, None).tapes
@@ -93,9 +93,9 @@ def test_a_program_that_does_not_do_the_same_twice_is_told(
 ) -> None:
     running(monkeypatch, lambda step: Moved(step, value + step * 0.5, (), "", threads))
     read = Span("rnn.py", 12, 5, 12, 30)
-    made = session(TapeResult(0, (launch(0),), sought=Sought(0, 1.0, 0.5, (read,), (), ("o",))))
+    made = session(TapeResult(0, (launch(0),), facts=(Sought(0, 1.0, 0.5, (read,), (), ("o",)),)))
     (tape,) = reruns.settled(made, Job(made.target, CheckOptions()), None).tapes
-    assert [u.site for u in tape.unchecked] == [read] * told and tape.broken == ()
+    assert [u.site for u in tape.unchecked] == [read] * told and not tape.facts_of("Broken")
     assert all("a repeated run gave other values" in u.reason for u in tape.unchecked)
 
 
@@ -113,6 +113,6 @@ def test_sums_that_come_in_another_order_each_time(
 
     running(monkeypatch, moved)
     read = Span("rnn.py", 12, 5, 12, 30)
-    made = session(TapeResult(0, (launch(0),), sought=Sought(0, 1.0, 0.5, (read,), (), ("o",))))
+    made = session(TapeResult(0, (launch(0),), facts=(Sought(0, 1.0, 0.5, (read,), (), ("o",)),)))
     (tape,) = reruns.settled(made, Job(made.target, CheckOptions()), None).tapes
-    assert bool(tape.broken) is accused
+    assert bool(tape.facts_of("Broken")) is accused

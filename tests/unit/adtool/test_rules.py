@@ -374,13 +374,13 @@ class TestComposition:
     def test_where_an_array_without_a_gradient_was_made(self, session: Make) -> None:
         tape = self.whole("no gradient", 3, "move", "x", self.SITE)
         made = Made("x", self.SITE, Span("train.py", 4, 9, 4, 30))
-        (found,) = findings("G004", session(replace(tape, made=(made,))))
+        (found,) = findings("G004", session(replace(tape, facts=(made,))))
         assert found.message == (
             "no gradient flows to `x` of kernel `move` in launch 3 of tape 1: `x` (made at "
             "train.py:4:9) depends on the inputs of the tape, but it has no requires_grad"
         )
         for other in (replace(made, argument="y"), replace(made, site=made.at)):
-            (found,) = findings("G004", session(replace(tape, made=(other,))))
+            (found,) = findings("G004", session(replace(tape, facts=(other,))))
             assert found.message.endswith("tape 1: `x` depends on the inputs of the tape, but it "
                                           "has no requires_grad")  # fmt: skip
 

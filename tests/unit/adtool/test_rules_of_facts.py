@@ -44,7 +44,7 @@ class TestFacts:
         fact = Overwritten(
             kind, 3, "move", "f", "state.force", self.READ, by, (0, 1), (7, 2), 24, 1024, ("x",)
         )
-        tapes = [TapeResult(i, (), overwritten=(fact,)) for i in range(2)]
+        tapes = [TapeResult(i, (), facts=(fact,)) for i in range(2)]
         (found,) = findings("G003", session(*tapes))
         assert found.severity == severity and words in found.message
         assert found.message.startswith("`state.force` (argument `f` of kernel `move`) in launch 3")
@@ -57,7 +57,7 @@ class TestFacts:
             "wrong", 3, "move", "f", "force", self.READ, Write("forces", 4, self.WROTE),
             gradients=("a", "b", "c"), passed=("mesh.x", "b", ""),
         )  # fmt: skip
-        (found,) = findings("G003", session(TapeResult(0, (), overwritten=(fact,))))
+        (found,) = findings("G003", session(TapeResult(0, (), facts=(fact,))))
         assert "the gradient by `mesh.x` (argument `a`), `b`, `c` is wrong" in found.message
 
     def test_what_a_recorded_function_read_is_to_blame_for_a_wrong_one(self, session: Make) -> None:
@@ -66,16 +66,16 @@ class TestFacts:
         told = Recorded("back", self.READ, self.READ, fact)
         for wrong in (True, False):
             check = FunctionCheck((told,), wrong, 1.0, 2.0)
-            tapes = session(TapeResult(0, (), functions=(check,)))
+            tapes = session(TapeResult(0, (), facts=(check,)))
             assert [f.line for f in findings("G003", tapes)] == [11] * wrong
             assert findings("G001", tapes) == []
         plain = FunctionCheck((replace(told, lost=None),), True, 1.0, 2.0)
-        tapes = session(TapeResult(0, (), functions=(plain,)))
+        tapes = session(TapeResult(0, (), facts=(plain,)))
         assert findings("G003", tapes) == [] and len(findings("G001", tapes)) == 1
 
     def test_a_write_that_nobody_knows_of_is_told_at_the_read(self, session: Make) -> None:
         fact = Overwritten("outside", 3, "move", "x", "x", self.READ, Write(), (2,), (2,), 1)
-        (found,) = findings("G003", session(TapeResult(0, (), overwritten=(fact,))))
+        (found,) = findings("G003", session(TapeResult(0, (), facts=(fact,))))
         assert found.line == 9 and "a write to a NumPy view" in found.message
         assert "1 number, at [2]" in found.message
         for write, words in [
@@ -85,7 +85,7 @@ class TestFacts:
             (Write("", -1, self.WROTE), "overwritten outside of the tape before"),
         ]:
             (found,) = findings(
-                "G003", session(TapeResult(0, (), overwritten=(replace(fact, by=write),)))
+                "G003", session(TapeResult(0, (), facts=(replace(fact, by=write),)))
             )
             assert found.line == 11 and words in found.message
 
@@ -95,7 +95,7 @@ class TestFacts:
         fact = Stale(
             kind, "x", self.READ, self.WROTE, by, "what the tape says", 2, valid=True
         )  # fmt: skip
-        (found,) = findings("G013", session(TapeResult(0, (), stale=(fact,))))
+        (found,) = findings("G013", session(TapeResult(0, (), facts=(fact,))))
         assert (found.severity, found.line, found.count) == ("warning", 9, 2) and found.help
         assert found.notes == ("the earlier backward() is at train.py:11:1",)
         assert ("what the tape says" if kind == "saved" else "`x`") in found.message
@@ -107,14 +107,14 @@ class TestFacts:
     @pytest.mark.parametrize("kind", ["values", "twice", "passed on"])
     def test_a_name_that_cannot_be_typed_is_no_cure(self, kind: Any, session: Make) -> None:
         fact = Stale(kind, "states[s]", self.READ, self.WROTE)
-        (found,) = findings("G013", session(TapeResult(0, (), stale=(fact,))))
+        (found,) = findings("G013", session(TapeResult(0, (), facts=(fact,))))
         assert "`states[s]`" in found.message
         assert "tape.zero()" in found.help and "states" not in found.help
 
     @pytest.mark.parametrize("kind", ["values", "twice", "passed on"])
     def test_one_pass_in_a_loop_is_not_two(self, kind: Any, session: Make) -> None:
         fact = Stale(kind, "x", self.READ, self.READ, valid=True)
-        (found,) = findings("G013", session(TapeResult(0, (), stale=(fact,))))
+        (found,) = findings("G013", session(TapeResult(0, (), facts=(fact,))))
         assert "before this backward() runs again: tape.zero(), or x.grad.zero_()" in found.help
         assert ("or run it only once" in found.help) == (kind == "twice")
         assert "two" not in found.help and "second" not in found.help
@@ -125,7 +125,7 @@ class TestFacts:
     def test_stale_gradients_that_are_used(self, kind: Any, words: str, session: Make) -> None:
         read = Stale(kind, "x", self.READ, self.WROTE)
         used = replace(read, passes=0, used=True)
-        tapes = session(TapeResult(0, (), stale=(read,)), TapeResult(1, (), stale=(used,)))
+        tapes = session(TapeResult(0, (), facts=(read,)), TapeResult(1, (), facts=(used,)))
         (found,) = findings("G013", tapes)
         assert (found.severity, found.count) == ("error", 1)
         assert f", and the program moves {words} by it" in found.message
@@ -160,10 +160,10 @@ class TestFacts:
     )  # fmt: skip
     def test_broken_ways(self, kind: Any, words: str, session: Make) -> None:
         fact = Broken(kind, "f", self.READ, ("x", "w"))
-        (found,) = findings("G004", session(TapeResult(0, (), broken=(fact,))))
+        (found,) = findings("G004", session(TapeResult(0, (), facts=(fact,))))
         assert f"the loss depends on `x` and `w` through {words}" in found.message
         assert found.severity == "error" and "stop_gradient" in found.help
         cause = Cause("no gradient", 3, "move", "x", self.READ)
         whole = WholeResult("fail", 1, 1.5, 2.0, 0.25, "", cause)
-        said = findings("G004", session(TapeResult(0, (), whole=whole, broken=(fact,))))
+        said = findings("G004", session(TapeResult(0, (), whole=whole, facts=(fact,))))
         assert len(said) == 1  # at one place, it is said once

@@ -84,7 +84,7 @@ def verdicts(tapes: tuple[TapeResult, ...]) -> Any:
         (
             t.tape, [(x.index, x.kernel, [(p.input, p.output, p.verdict) for p in x.pairs])
                      for x in t.launches],
-            t.whole and (t.whole.verdict, t.whole.reason, t.whole.cause), t.overwritten,
+            t.whole and (t.whole.verdict, t.whole.reason, t.whole.cause), t.facts,
             {(u.what, u.reason) for u in t.unchecked},
         )
         for t in tapes

@@ -224,6 +224,17 @@ def stale(found: list[Any]) -> list[Stale]:
     return [f for f in found if isinstance(f, Stale)]
 
 
+def merged(found: list[Stale]) -> list[Stale]:
+    """Those that are alike as one, of whatever tapes."""
+    out: list[Stale] = []
+    for f in found:
+        k, both = next(
+            ((k, b) for k, known in enumerate(out) if (b := known.joined(f))), (len(out), f)
+        )
+        out[k : k + 1] = [both]
+    return out
+
+
 def broken(found: list[Any]) -> list[Broken]:
     return [f for f in found if isinstance(f, Broken)]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import engine as wp
+from engine.autograd.watch.detectors.aliasing import _overlapping
 from engine.autograd.watch.places import Places, Weak
-from engine.autograd.watch.shared import _overlapping
 from engine.runtime.base import may_meet
 
 

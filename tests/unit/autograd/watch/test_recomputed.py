@@ -10,6 +10,7 @@ import pytest
 
 import engine as wp
 from engine import config
+from engine.autograd.watch.detectors.overwrites import Overwrites
 from tests.unit.autograd.watch.programs import (
     add,
     facts,
@@ -203,5 +204,6 @@ def test_memory_of_a_tape_that_is_not_run_again_is_given_back() -> None:
     with wp.capturing(watcher=witness):
         for _ in range(3):
             chain(everything, MOVES["assign"], 1)
-    held = [f.recomputed for f in witness._tapes.values()]
+    (found,) = (d for d in witness._program.listeners("began") if isinstance(d, Overwrites))
+    held = [known.recomputed for known in found._tapes.values()]
     assert sum(r is not None and r._replay is not None for r in held) == 1

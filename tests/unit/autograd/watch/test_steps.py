@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.autograd.watch.accumulated import merged
 from engine.autograd.watch.steps import step_of
 from engine.optim import SGD, Adam
 from tests.unit.autograd.watch.programs import (
     F,
     descend,
     facts,
+    merged,
     ones,
     square,
     stale,

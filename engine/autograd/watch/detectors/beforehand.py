@@ -6,43 +6,47 @@ of an input that no tape ever reads, and finds zeros.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from weakref import ref
 
-from engine.autograd.facts import Broken
-from engine.autograd.watch.names import Names
+from engine.autograd.facts import Broken, Sought
+from engine.autograd.watch.detector import Detector
+from engine.autograd.watch.followed import Followed
+from engine.autograd.watch.paths import read_name
 from engine.autograd.watch.places import Weak
+from engine.autograd.watch.program import Program
 from engine.autograd.watch.reach import NONE, Edge, Leaf, Reach, ReachMap, has_gradient
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.plan_parts import BoundLaunch
-from engine.tape.capture import CapturedTape
 from engine.tape.outline import root_array, root_of
 from engine.tape.records.record import Record
 
-_KEPT = 256  # inputs of such launches that are kept alive, to be looked at later
+_KEPT = 256  # inputs of each kind that are kept alive, to be looked at later
 
 
-class Beforehand:
+class Beforehand(Detector):
     """Follows what launches off the tape compute from arrays that require a gradient.
 
-    What tapes recorded is looked at when somebody asks, until such a launch runs.
+    Records of tapes are looked at only when they are needed, until such a launch runs. Inputs that
+    only the host read before the first tape need another run of the program (`Sought`).
     """
 
-    def __init__(self, names: Names) -> None:
-        self._names = names
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
         self._map = ReachMap()
         # By root, with a bit for each (see `Reach`).
         self._inputs: dict[int, array] = {}
         self._bits: dict[int, int] = {}
         self._taped: Weak[None] = Weak()
         # Tapes that recorded something since they were looked at, and how much was looked at.
-        self._behind: dict[int, CapturedTape] = {}
-        self._followed: dict[int, int] = {}
-        self._used: dict[tuple[Leaf, Edge], tuple[CapturedTape, Site | None]] = {}
+        self._behind: dict[Followed, None] = {}
+        self._followed: dict[Followed, int] = {}
+        self._used: dict[tuple[Leaf, Edge], tuple[Followed, Site | None]] = {}
 
     def launched(self, launch: BoundLaunch) -> None:
-        """A launch is about to run off the tape."""
+        if self.program.passed_over() is not None:
+            return  # the tape tells of it, to which it belongs
         self._catch_up()
         plan, values, site = launch.plan, launch.values, launch.site
         reach = NONE
@@ -54,7 +58,7 @@ class Beforehand:
             root = root_of(a)
             if a.requires_grad and root_array(a) not in self._taped and len(self._inputs) < _KEPT:
                 whole = self._inputs.setdefault(root, a._whole or a)
-                leaf = Leaf(root, self._names.of(site, plan, i), ref(whole))
+                leaf = Leaf(root, self.program.names.of(site, plan, i), ref(whole))
                 bit = self._bits.setdefault(root, 1 << len(self._bits))
                 reach |= Reach(frozenset({leaf}), bits=bit)
         reach = reach.cut_at(Edge("launch", plan.kernel.key, site)).flat()
@@ -69,28 +73,44 @@ class Beforehand:
                 if kept or self._map.of(a):
                     self._map.add(a, kept, False)
 
-    def recorded(self, tape: CapturedTape, record: Record) -> None:
-        """A tape gets a record."""
-        if self._map.empty:
-            self._behind[id(tape)] = tape
-        else:
-            self.follow(tape, tape.live)
-            self._take(tape, record)
-            self._followed[id(tape)] += 1
+    def lent(self, a: array, site: Site | None) -> None:
+        program = self.program
+        if program.is_recorded or program.busy or not a.requires_grad or site is None:
+            return
+        if len(program.early) < _KEPT:
+            program.prelude.touch(a, True, program.aside.meets(a))
+            program.early.append((root_array(a), site.span, read_name(site)))
 
-    def follow(self, tape: CapturedTape, records: Sequence[Record]) -> None:
+    def recorded(self, tape: Followed, record: Record) -> None:
+        if self._map.empty:
+            self._behind[tape] = None
+        else:
+            self._follow(tape, tape.tape.live)
+            self._take(tape, record)
+            self._followed[tape] += 1
+
+    def forgetting(self, tape: Followed, records: Sequence[Record]) -> None:
+        self._follow(tape, records)
+
+    def left(self, tape: Followed, done: bool) -> None:
+        self._look_back()
+
+    def closed(self) -> None:
+        self._look_back()
+
+    def _follow(self, tape: Followed, records: Sequence[Record]) -> None:
         """Looks at what a tape has recorded by now. records: all of it."""
-        self._behind.pop(id(tape), None)
-        known = self._followed.get(id(tape), 0)
+        self._behind.pop(tape, None)
+        known = self._followed.get(tape, 0)
         for number in range(known, len(records)):
             self._take(tape, records[number])
-        self._followed[id(tape)] = max(known, len(records))
+        self._followed[tape] = max(known, len(records))
 
     def _catch_up(self) -> None:
-        for tape in list(self._behind.values()):
-            self.follow(tape, tape.live)
+        for tape in list(self._behind):
+            self._follow(tape, tape.tape.live)
 
-    def _take(self, tape: CapturedTape, record: Record) -> None:
+    def _take(self, tape: Followed, record: Record) -> None:
         beforehand = not self._map.empty
         launch = record.launch
         if launch is not None:
@@ -115,15 +135,8 @@ class Beforehand:
         if root not in self._taped:
             self._taped.put(root, None)
 
-    def forgotten(self, a: array) -> bool:
-        """Whether no tape read an array, and somebody asked for its gradient all the same."""
-        self._catch_up()
-        if a in self._taped or a.existing_grad is None:
-            return False
-        return not has_gradient(Leaf(root_of(a), "", ref(a)))
-
-    def broken(self) -> Iterator[tuple[CapturedTape, Broken]]:
-        """What is known to be broken by now, each once."""
+    def _look_back(self) -> None:
+        """Tells what is known to be broken by now, each once."""
         if self._used:
             self._catch_up()
         for (leaf, edge), (tape, back) in list(self._used.items()):
@@ -134,4 +147,26 @@ class Beforehand:
                 del self._used[leaf, edge]
                 site = None if edge.site is None else edge.site.span
                 to = None if back is None else back.span
-                yield tape, Broken(edge.kind, edge.name, site, (leaf.name,), to=to)
+                tape.tell(Broken(edge.kind, edge.name, site, (leaf.name,), to=to))
+        self._look_early()
+
+    def _look_early(self) -> None:
+        """Looks for inputs that only the host read, before the first tape, and their gradients."""
+        first = next((f for f in self.program.tapes.values() if f.tape.index == 0), None)
+        if first is None or first.total is None:
+            return
+        if any(isinstance(f, Sought) for f in first.tape.facts):
+            return
+        wanted = [x for x in self.program.early if self._forgotten(x[0])]
+        if wanted:
+            names = tuple(dict.fromkeys(name for _, _, name in wanted if name))
+            sites = tuple(dict.fromkeys(span for _, span, _ in wanted))
+            first.tell(Sought(0, *first.total, sites, (), names))
+            self.program.early.clear()
+
+    def _forgotten(self, a: array) -> bool:
+        """Whether no tape read an array, and the program asked for its gradient all the same."""
+        self._catch_up()
+        if a in self._taped or a.existing_grad is None:
+            return False
+        return not has_gradient(Leaf(root_of(a), "", ref(a)))

@@ -4,25 +4,47 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import field, replace
 from types import CodeType, FrameType
 from weakref import ref
 
-from engine.autograd.facts import Ungraded
-from engine.autograd.watch.creations import Creations
+from engine.autograd.facts import Fact
+from engine.autograd.watch.detector import Detector
+from engine.autograd.watch.followed import Followed
 from engine.autograd.watch.gradient_reads import GradientRead, read_at, turns_off_gradients
+from engine.autograd.watch.program import Program
 from engine.classes import dataclass
+from engine.diagnostics import Span
 from engine.diagnostics.callers import call_at, copied
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.storage import Storage
-from engine.tape.capture import CapturedTape
+from engine.tape.backward import Pass
 from engine.tape.records import LaunchRecord
 
 _INSTALLED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]")
 _TRIES = 8  # reads at one place that are looked up among the tapes
 _PLACES = 64  # that are told
+
+
+@dataclass(frozen=True, slots=True)
+class Ungraded(Fact):
+    """An array without requires_grad, of which a program read the gradient, and got None.
+
+    text: what it read, as `k.grad`; array: what it calls the array, where it made it or, if that
+    has no name, where it read. site: where it read. made:
+    where the array was made, None where that is not known. kernel, argument: of a launch on a tape
+    that ran backward and has the array as an input; launch: its number, -1 where there is none.
+    """
+
+    text: str
+    array: str
+    site: Span
+    made: Span | None = None
+    kernel: str = ""
+    argument: str = ""
+    launch: int = -1
 
 
 @dataclass(slots=True)
@@ -34,20 +56,19 @@ class _Place:
     fact: Ungraded
     tries: int = 0
     memory: list[ref[Storage]] = field(default_factory=list)
-    tape: CapturedTape | None = None
+    tape: Followed | None = None
 
 
-class Asked:
-    """The gradients that a program asked for in vain. Keeps no array alive."""
+class UngradedReads(Detector):
+    """Tells of the gradients that a program asked for in vain. Keeps no array alive."""
 
-    def __init__(self, creations: Creations) -> None:
-        self._creations = creations
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
         # None for places where the program expects None.
         self._places: dict[tuple[CodeType, int], _Place | None] = {}
         self._last: _Place | None = None
 
-    def asked(self, a: array, frame: FrameType, tapes: Sequence[CapturedTape]) -> None:
-        """A frame asked for a gradient that is None. tapes: of the program."""
+    def asked(self, a: array, frame: FrameType) -> None:
         key = frame.f_code, frame.f_lasti
         if key not in self._places:
             self._places[key] = self._place(a, frame)
@@ -58,27 +79,23 @@ class Asked:
         if place.read.used and place.tape is None and place.tries < _TRIES:
             place.tries += 1
             place.memory.append(ref(a.storage))
-            for tape in reversed(tapes):
-                if tape.passes and self._found(place, tape):
+            for tape in reversed(self.program.tapes.values()):
+                if tape.tape.passes and self._found(place, tape):
                     return
 
-    def began(self, tape: CapturedTape) -> None:
-        """A tape begins a backward pass: it may have inputs of which the gradient was read."""
+    def began(self, tape: Followed, run: Pass) -> None:
         for place in self._places.values():
             if place is not None and place.tape is None:
                 self._found(place, tape)
 
-    @property
-    def facts(self) -> Sequence[Ungraded]:
-        """All of them, on tapes or not, the one that was read last at the end."""
+    def closed(self) -> None:
         others = (p for p in self._places.values() if p is not self._last)
-        return [p.fact for p in (*others, self._last) if p is not None]
-
-    def of_tapes(self) -> Iterator[tuple[CapturedTape, Ungraded]]:
-        """Those that are used where they are read, of inputs of tapes that ran backward."""
+        for place in (*others, self._last):  # the one that was read last at the end
+            if place is not None:
+                self.program.facts.append(place.fact)
         for place in self._places.values():
             if place is not None and place.tape is not None:
-                yield place.tape, place.fact
+                place.tape.tell(place.fact)
 
     def _place(self, a: array, frame: FrameType) -> _Place | None:
         code = frame.f_code
@@ -88,20 +105,20 @@ class Asked:
         read = read_at(site)
         if read is None:
             return None
-        made = self._creations.of(a)
+        made = self.program.creations.of(a)
         if _is_meant(made) or (made is None and turns_off_gradients(code.co_filename)):
             return None
         span = None if made is None else made.span
         name = (copied(made)[0] if read.given else "") or read.array
         return _Place(read, site, Ungraded(read.text, name, site.span, span))
 
-    def _found(self, place: _Place, tape: CapturedTape) -> bool:
+    def _found(self, place: _Place, tape: Followed) -> bool:
         """Whether a launch of a tape has such an array as an input, and nothing on it wrote it."""
         alive = [s for r in place.memory if (s := r()) is not None]
         if not alive:
             return False
         number, found = -1, None
-        for r in tape.records:
+        for r in tape.tape.records:
             if any(_lies_in(o, alive) for o in r.written):
                 return False
             record = r.launch

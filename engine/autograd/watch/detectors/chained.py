@@ -7,21 +7,21 @@ reads a gradient of those parameters, which no pass has ever made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Reversible
+from collections.abc import Sequence
 from dataclasses import field
 from itertools import islice
 from weakref import WeakSet, ref
 
 from engine.autograd.facts import Broken
+from engine.autograd.watch.detector import Detector
 from engine.autograd.watch.followed import Followed
-from engine.autograd.watch.paths import Paths
+from engine.autograd.watch.program import Program
 from engine.autograd.watch.reach import Edge, Leaf, Reach, has_gradient
 from engine.classes import dataclass
 from engine.diagnostics import Span
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
 from engine.tape.backward import Pass
-from engine.tape.capture import CapturedTape
 from engine.tape.outline import root_array
 
 _LATEST = 16  # tapes that another one may go on from
@@ -36,7 +36,7 @@ class _Link:
     has left that tape. site: the call that reads.
     """
 
-    before: CapturedTape
+    before: Followed
     array: ref[array]
     reach: Reach
     cut: dict[Edge, set[Leaf]]
@@ -50,8 +50,8 @@ class _Open:
     cut: where the way to them ends, so that it cannot be.
     """
 
-    before: CapturedTape
-    tape: CapturedTape
+    before: Followed
+    tape: Followed
     name: str
     site: Span | None
     leaves: set[Leaf]
@@ -59,22 +59,19 @@ class _Open:
     seen: set[Leaf] = field(default_factory=set)
 
 
-class Chained:
-    """Follows what tapes hand to each other."""
+class Chained(Detector):
+    """Follows what tapes hand to each other, and tells of what they do not (`Broken`)."""
 
-    def __init__(self) -> None:
-        self._links: dict[int, list[_Link]] = {}
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._links: dict[Followed, list[_Link]] = {}
         self._open: list[_Open] = []
         # Inputs of tapes that have run backward.
         self._done: WeakSet[array] = WeakSet()
 
-    def read(self, tape: CapturedTape, a: array, others: Iterable[Followed]) -> None:
-        """A tape is about to read an array that it has not computed, for the first time.
-
-        others: the tapes before it, the latest first.
-        """
-        for other in others:
-            if other.tape is tape or other.tape.passes or other.paths is None:
+    def first_read(self, tape: Followed, a: array) -> None:
+        for other in islice(reversed(self.program.tapes.values()), _LATEST):
+            if other is tape or other.tape.passes or other.paths is None:
                 continue
             reach = other.paths.reach(a)
             cut: dict[Edge, set[Leaf]] = {}
@@ -82,27 +79,24 @@ class Chained:
                 if edge.kind != "cast":  # of which that tape would tell itself
                     cut.setdefault(edge, set()).add(leaf)
             if reach.is_smooth or cut:
-                link = _Link(other.tape, ref(a), reach, cut, call_site())
-                self._links.setdefault(tape.index, []).append(link)
+                link = _Link(other, ref(a), reach, cut, call_site())
+                self._links.setdefault(tape, []).append(link)
 
-    def ended(
-        self, tape: CapturedTape, run: Pass, paths: Paths | None, inputs: Iterable[array]
-    ) -> None:
-        """A tape has run backward. paths: None but for the first time. inputs: of the tape."""
-        self._done.update(map(root_array, inputs))
+    def ended(self, tape: Followed, run: Pass) -> None:
+        self._done.update(map(root_array, tape.inputs))
         for p in self._open:
             p.leaves -= {x for x in p.leaves if self._reached(x, p.cut)}
         self._open = [
             p for p in self._open
             if (p.cut is not None or p.before is not tape) and (p.leaves or p.seen)
         ]  # fmt: skip
-        for link in self._links.pop(tape.index, ()):
+        for link in self._links.pop(tape, ()):
             a = link.array()
             if a is None or not has_gradient(Leaf(0, "", link.array)):
                 continue
-            name = "" if paths is None else paths.name_of(a)
+            name = "" if tape.paths is None else tape.paths.name_of(a)
             site = None if run.site is None else run.site.span
-            if not link.before.passes:
+            if not link.before.tape.passes:
                 self._add(_Open(link.before, tape, name, site, set(link.reach.leaves)))
             back = None if link.site is None else link.site.span
             for edge, leaves in link.cut.items():
@@ -121,27 +115,21 @@ class Chained:
     def _has_run(self, a: array) -> bool:
         return root_array(a) in self._done
 
-    def looked_at(self, a: array) -> None:
-        """The program reads an array."""
+    def reading(self, arrays: Sequence[array], host: bool, written: Sequence[array]) -> None:
         for p in self._open:
             for leaf in p.leaves - p.seen:
                 b = leaf.array()
                 grad = None if b is None else b.existing_grad
-                if grad is not None and grad.storage is a.storage and not has_gradient(leaf):
+                read = grad is not None and any(grad.storage is a.storage for a in arrays)
+                if read and not has_gradient(leaf):
                     p.seen.add(leaf)
 
-    def broken(self) -> Iterator[tuple[CapturedTape, Broken]]:
-        """What is broken; to be asked at the end."""
+    def closed(self) -> None:
         for p in self._open:
             names = tuple(sorted(x.name for x in p.seen & p.leaves if x.name))
             if names and p.cut is not None:
                 at = p.cut.at if p.cut.site is None else p.cut.site.span
-                yield p.tape, Broken(p.cut.kind, p.cut.name, at, names, to=p.site)
-            elif names and not p.before.passes:
-                yield p.tape, Broken("tape", p.name, p.site, names)
+                p.tape.tell(Broken(p.cut.kind, p.cut.name, at, names, to=p.site))
+            elif names and not p.before.tape.passes:
+                p.tape.tell(Broken("tape", p.name, p.site, names))
         self._open.clear()
-
-
-def latest(tapes: Reversible[Followed]) -> Iterator[Followed]:
-    """Those that another tape may go on from, the latest first."""
-    return islice(reversed(tapes), _LATEST)

@@ -12,9 +12,14 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from engine.autograd.facts import Shared
+from engine.autograd.facts import Fact
+from engine.autograd.watch.accumulated import name_of
+from engine.autograd.watch.detector import Detector
+from engine.autograd.watch.followed import Followed
+from engine.autograd.watch.program import Program
 from engine.autograd.watch.trials import exposed
-from engine.diagnostics import EngineError
+from engine.classes import dataclass
+from engine.diagnostics import EngineError, Span
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.storage import Storage
@@ -24,6 +29,41 @@ from engine.tape.records import launches
 from engine.tape.restoration import NumpyArray
 
 _RTOL = 1e-4  # of the largest number of a gradient: another order of sums rounds otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Shared(Fact):
+    """Two arrays whose gradients are one memory, and a gradient that is wrong because of it.
+
+    arrays, of: what the user calls them, and the input. site: the backward pass.
+    """
+
+    arrays: tuple[str, str]
+    of: str
+    site: Span | None
+
+
+class Aliasing(Detector):
+    """Looks at the first backward pass of each tape."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._begun: set[Followed] = set()
+        self._gradients: dict[Followed, SharedGradients] = {}
+
+    def began(self, tape: Followed, run: Pass) -> None:
+        if tape not in self._begun:
+            self._begun.add(tape)
+            self._gradients[tape] = SharedGradients(run)
+
+    def ended(self, tape: Followed, run: Pass) -> None:
+        gradients = self._gradients.get(tape)
+        found = None if gradients is None else gradients.found(lambda a: name_of(run, a))
+        if found is not None:
+            tape.tell(found)
+
+    def left(self, tape: Followed, done: bool) -> None:
+        self._gradients.pop(tape, None)
 
 
 class SharedGradients:
