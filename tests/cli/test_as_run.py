@@ -112,6 +112,7 @@ def told(report: dict[str, Any], code: str) -> list[dict[str, Any]]:
 def test_faults_of_the_launcher_are_seen(
     name: str, spoiled: bool, adtool: Any, root: Path, tmp_path: Path
 ) -> None:
+    pytest.importorskip("engine.accel", reason="engine.accel is not there")
     script = adtool.script(HEAD + PROGRAMS[name])
     if spoiled:
         folder = tmp_path / "spoiled"
@@ -185,6 +186,7 @@ def test_what_is_told(name: str, adtool: Any) -> None:
 @pytest.fixture
 def compiled(adtool: Any) -> None:
     """The kernels are in the cache: a script that compiles them is not short where that is slow."""
+    pytest.importorskip("engine.accel", reason="engine.accel is not there")
     text = PROGRAMS["view-forgotten"] + PROGRAMS["record-reused"]
     assert adtool("check", "--as-run", str(adtool.script(HEAD + text))).returncode == 0
 
