@@ -18,7 +18,7 @@ from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch
 from engine.runtime.device import DEVICES, DeviceLike, get_device, others
-from engine.runtime.execute import Done, Execution
+from engine.runtime.execute import Done, Executable, Execution
 from engine.runtime.finite import FiniteChecks
 from engine.runtime.foreign import is_foreign
 from engine.runtime.kernel import Kernel
@@ -26,7 +26,7 @@ from engine.runtime.launch_errors import fail
 from engine.runtime.launch_log import LaunchLog
 from engine.runtime.links import Gathered
 from engine.runtime.plan import Plan
-from engine.runtime.plan_parts import BoundLaunch, FormRun
+from engine.runtime.plan_parts import BoundLaunch
 from engine.runtime.streams import Stream, shaped
 from engine.runtime.structs import Struct
 
@@ -157,17 +157,25 @@ def bind(
 
 def run(launch: BoundLaunch) -> Execution:
     """Runs a launch: the one way through Python in which kernels run, recorded, observed or not."""
-    how = launch.unobserved or _announced(launch)
+    how = launch.unobserved
     if how is None:
-        return Execution()
-    executable, done, journal, limit, threads, quiet, inside, look = how
+        executable, done = _announced(launch)
+        if executable is None:
+            return Execution()
+        journal = limit = threads = None
+        quiet = inside = look = False
+    else:
+        executable, done, journal, limit, threads, quiet, inside, look = how
     return executable.execute(
         launch.dim, launch.blob, done, journal, limit, threads, quiet, inside, look
     )
 
 
-def _announced(launch: BoundLaunch) -> FormRun | None:
-    """Tells of a launch that is about to run: what runs. None where a graph has taken it."""
+def _announced(launch: BoundLaunch) -> tuple[Executable | None, Done | None]:
+    """Tells of a launch that is about to run: what runs, None where a graph has taken the launch.
+
+    Also what is to be called when that has run.
+    """
     plan, values = launch.plan, launch.values
     graph = tape = None
     if events.here.get():
@@ -177,7 +185,7 @@ def _announced(launch: BoundLaunch) -> FormRun | None:
         graph.add(DeferredLaunch(launch, run_again, simple))
         if tape is not None:
             tape.sketch_launch(launch)
-        return None
+        return None, None
     observers = events.observers()
     for o in observers:
         o.launching(plan.kernel, launch.dim, values)
@@ -195,7 +203,7 @@ def _announced(launch: BoundLaunch) -> FormRun | None:
     plan.check_written(values)
     if observers or launch.gathered is not None:
         done = partial(_ran, launch, observers, done)
-    return FormRun(executable, done)
+    return executable, done
 
 
 def _ran(
