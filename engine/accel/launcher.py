@@ -140,6 +140,7 @@ class Maker:
         if made is None:
             return None
         text, objects = made
+        self._kept += [library, objects]  # of which the library has addresses, whatever comes
         found = (ctypes.c_void_p * (len(Functions._fields) + 1))()
         # Nobody else may read the table meanwhile.
         entry = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p)(
@@ -156,7 +157,7 @@ class Maker:
             _Method(name.encode(), address, _FASTCALL, None)
             for name, address in zip(Functions._fields[:_CALLED], found, strict=False)
         ]
-        self._kept += [library, methods, objects]
+        self._kept.append(methods)
         called = [new(ctypes.addressof(m), None, "engine") for m in methods]
         return Functions(*called, *found[_CALLED:-1])
 
