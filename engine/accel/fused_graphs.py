@@ -215,9 +215,8 @@ class FusedGraph:
 
     def __call__(self) -> bool:
         """Runs all of it; False where something is not as it was, and nothing has happened."""
-        if events.tape() is not None or not self.is_ready():
+        if events.tape() is not None or not self.is_ready() or not self._writes.try_announce():
             return False
-        self._writes.announce()
         self._batch.run(self._tell, [0])
         return True
 
@@ -226,7 +225,7 @@ class FusedGraph:
         batch = self._batch
         return (
             batch.limits == limits() and is_quiet() and not Guard.made
-            and self._tape.is_alone() and batch.fits() and self._writes.are_free()
+            and self._tape.is_alone() and batch.fits()
             and self._is_same()
         )  # fmt: skip
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import config
 from engine.accel import batch
-from engine.accel.launcher import maker
+from engine.accel.launcher import maker, row_words
 from engine.compile.backend import Limits, Step
 from engine.compile.cpu import CPU
 from engine.runtime import events
@@ -27,13 +27,14 @@ Simple = DeferredLaunch | DeferredWrite
 class Writes:
     """The memory that several launches write, in their order."""
 
-    __slots__ = ("_by",)
+    __slots__ = ("_by", "_words")
 
     def __init__(self, arrays: Iterable[array]) -> None:
         by: dict[Storage, list[tuple[int, int]]] = {}
         for a in arrays:
             by.setdefault(a.storage, []).append((a.lo, a.hi))
         self._by = [(s, len(found), tuple(dict.fromkeys(found))) for s, found in by.items()]
+        self._words = row_words([(s, count) for s, count, _ in self._by], Storage)
 
     def are_free(self) -> bool:
         """Whether there is nothing to be said against any of them."""
@@ -51,6 +52,16 @@ class Writes:
             for lo, hi in ranges:
                 storage.before_write(lo, hi)
             storage.version += count - len(ranges)
+
+    def try_announce(self) -> bool:
+        """The same; False where there is something to be said against one of them."""
+        functions, words = maker.functions, self._words
+        if functions is not None and words is not None and functions.announce_all(words.at):
+            return True
+        if not self.are_free():
+            return False
+        self.announce()
+        return True
 
     def meet(self, read: dict[Storage, tuple[int, int]]) -> bool:
         """Whether they may change what is read, by memory."""

@@ -55,8 +55,10 @@ class Functions(NamedTuple):
     like one of the models, which have shapes. quiet(): True where nobody listens to launches and
     writes, but for tapes.
 
-    Those of captured sequences, of words of `row_words`: ask_same(flags): True where arrays require
-    gradients as they did. have_same(gradients): True where they have those that they had.
+    Those of captured graphs, of words of `row_words`: announce_all(writes): announces writes to
+    storages, each with how many there are, unless anything holds their contents; True.
+    ask_same(flags): True where arrays require gradients as they did. have_same(gradients): True
+    where they have those that they had.
     """
 
     many: Callable[[int, int, int, int], bytes | bool]
@@ -65,6 +67,7 @@ class Functions(NamedTuple):
     seeded: Callable[[Any, Any], bool | None]
     zeros: Callable[[dict[tuple[int, ...], Any], Any, Any, bool], Any]
     quiet: Callable[[], bool | None]
+    announce_all: Callable[[int], bool | None]
     ask_same: Callable[[int], bool | None]
     have_same: Callable[[int], bool | None]
     launched: Callable[..., bool | None]

@@ -75,7 +75,7 @@ int eng_launcher(const void* table, int64_t size, void** functions) {
         reinterpret_cast<void*>(&many),
         reinterpret_cast<void*>(&ready), reinterpret_cast<void*>(&back_all),
         reinterpret_cast<void*>(&seeded), reinterpret_cast<void*>(&zeros),
-        reinterpret_cast<void*>(&quiet),
+        reinterpret_cast<void*>(&quiet), reinterpret_cast<void*>(&announce_all),
         reinterpret_cast<void*>(&ask_same), reinterpret_cast<void*>(&have_same),
         reinterpret_cast<void*>(&launched_by_user),
         reinterpret_cast<void*>(&fill), reinterpret_cast<void*>(&copy),

@@ -1,11 +1,11 @@
-// What a captured sequence looks at each time: see `engine.tape.replay`. Who calls has asked whether
-// anybody listens, and has put down, once, where what is meant lies: see `row_words` of `launcher`.
+// What a captured graph looks at and announces each time. Python has asked whether anything observes,
+// and has put down, once, where the objects lie: see `row_words` of `launcher`.
 #pragma once
-#include "interpreter.h"
+#include "arguments.h"
 
 namespace {
 
-struct pair_t { object *array, *told; };
+struct pair_t { object *array, *told; };  // or a storage
 
 // How many there are, and these.
 template <class T> struct all_t {
@@ -15,6 +15,21 @@ template <class T> struct all_t {
 };
 
 template <class T> const all_t<T>& all_at(object* const* given) { return *words<all_t<T>>(given[0]); }
+
+// announce_all(writes): announces writes to storages, each with how many there are. None where
+// something is to be said against one, or where anything holds what one contains.
+object* announce_all(object*, object* const* given, int64_t n) {
+    if (n != 1) return nothing();
+    const auto& writes = all_at<pair_t>(given);
+    for (const pair_t& p : writes) {
+        if (slot(p.array, S_GUARD) != py.none || slot(p.array, S_WRITABLE) != py.yes) return nothing();
+        if (slot(p.array, S_HOLD) != py.none) return nothing();
+    }
+    for (const pair_t& p : writes) {
+        if (!advance(p.array, py.as_long(p.told))) return nullptr;
+    }
+    return yes();
+}
 
 // ask_same(flags): True where arrays require gradients as they did, each with whether.
 object* ask_same(object*, object* const* given, int64_t n) {

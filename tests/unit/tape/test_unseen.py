@@ -42,6 +42,17 @@ def test_it_is_taken() -> None:
     assert w.numpy().tobytes() == v.numpy().tobytes()
 
 
+def test_its_writes_are_announced() -> None:
+    """Memory knows that it has changed."""
+    w, _, iteration = training()
+    graph = captured(iteration)
+    run(graph)
+    assert graph._fused is not None
+    version = w.storage.version
+    run(graph)
+    assert w.storage.version > version
+
+
 def _held() -> list[Callable[[Any], Any]]:
     def in_a_closure(tape: Any) -> Any:
         return lambda: tape
