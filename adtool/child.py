@@ -1,4 +1,7 @@
-"""The child process: runs the target, checks its tapes, and writes the outcome to a file."""
+"""The child process: runs the target, checks its tapes, and writes the outcome to a file.
+
+`starter` starts it, by the text `_BOOT`.
+"""
 
 from __future__ import annotations
 
@@ -167,7 +170,7 @@ def _run(
     around: Surroundings,
 ) -> Outcome:
     if job.target.capture:
-        return _again(job, page, folder)
+        return _check_capture(job, page, folder)
     page.phase(status.SCRIPT)
     # What is recorded lives on, and is looked through for garbage less often than by itself.
     gc.set_threshold(*gc.get_threshold()[:2], OLD)
@@ -312,7 +315,7 @@ def _run_plainly(
     return Outcome("done", script_seconds=time.monotonic() - start, passes=log.notes())
 
 
-def _again(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:
+def _check_capture(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:
     """What is asked for of a capture. Its kernels may do anything, so they are watched."""
     from adtool.captures.container import CaptureReader
     from adtool.captures.run import Run

@@ -172,9 +172,9 @@ class BegunSession:
         deadline = self._began + timeout if timeout > 0 else None
         stopped, last = _wait(self.process, deadline, folder, watch, not self._silent)
         done, failure = _conclude(self.process.wait(), stopped, last, timeout, folder)
-        noted = _faults_of(job.target, done) if job.target.capture else _noted(folder)
+        noted = _faults_of(job.target, done) if job.target.capture else _faults_in(folder)
         looked = job.jacobian and job.columns is None and failure is None
-        seen, plot = _seen(folder) if looked else (None, b"")
+        seen, plot = _jacobian_in(folder) if looked else (None, b"")
         listing = _listing(folder) if job.listing and failure is None else None
         traces = ""
         with suppress(OSError, UnicodeDecodeError):  # not there where the script failed
@@ -213,13 +213,13 @@ def _faults_of(target: Target, done: Outcome) -> tuple[Seen, ...]:
     return seen
 
 
-def _noted(folder: Path) -> tuple[Seen, ...]:
+def _faults_in(folder: Path) -> tuple[Seen, ...]:
     from adtool import faults
 
     return faults.read(folder)
 
 
-def _seen(folder: Path) -> tuple[JacobianReport, bytes]:
+def _jacobian_in(folder: Path) -> tuple[JacobianReport, bytes]:
     from adtool.jacobian_report import JacobianReport
 
     with _blaming("the results cannot be read", _TEMPORARY):

@@ -1,7 +1,8 @@
 """The door to what makes launches fast (`engine.accel`).
 
 Launches, backward passes, captured graphs and new arrays ask here first. What is asked does all of
-it or nothing, and nothing while anything observes. Where that folder is not there, or does not know
+it or nothing, and nothing while anything observes. `engine.ready` loads that folder with the first
+kernel. Where that folder is not there, or does not know
 the interpreter, every method says that nothing was done, and all goes the plain way.
 """
 

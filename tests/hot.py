@@ -31,7 +31,7 @@ from engine.runtime import events, launch
 from engine.runtime.execute import Executable, Execution
 from engine.runtime.plan import Plan
 from engine.runtime.plan_parts import BoundLaunch
-from engine.tape.passes import PassLog, noting
+from engine.tape.pass_log import PassLog, noting
 from engine.tape.records.launch import LaunchRecord
 
 __engine_tool__ = True  # the calls are those of tests
@@ -60,7 +60,7 @@ class Warmth:
 
         @wraps(plain)
         def run(bound: BoundLaunch) -> Execution:
-            if self._active and bound.recorded and events.tape() is not None:
+            if self._active and bound.on_tape and events.tape() is not None:
                 plan, n = bound.plan, bound.inputs
                 prepare(plan, bound.dim, bound.values, bound.blob)
                 given = bound.values[:n], bound.values[n:]
@@ -95,7 +95,7 @@ def prepare(plan: Plan, dim: tuple[int, ...], values: list[Any], blob: bytes) ->
     plan.forward  # noqa: B018  # made where it is missing
     selection = plan.select(values, frozenset())
     shorten(selection.executable, dim, blob)
-    if not selection.useful or dim in selection.cleared:
+    if not selection.useful or dim in selection.ready_grids:
         return
     record = LaunchRecord(plan, dim, values, blob, 0, None, frozenset(), selection)
     try:
@@ -114,7 +114,7 @@ def shorten(executable: Executable, dim: tuple[int, ...], args: bytes) -> None:
     entry = executable._entry
     if entry is not None and not executable.briefs.get(dim):
         limits = Limits(wp.config.stack_limit_bytes, wp.config.journal_limit_bytes)
-        executable._shorten(entry, dim, args, limits)
+        executable._prepare_brief(entry, dim, args, limits)
     if brief := executable.briefs.get(dim):
         cast("Brief", brief).hurry()
 
@@ -138,7 +138,7 @@ class Hot:
         self.counts = Counter[str]()
         wp.Tape, wp.launch  # noqa: B018  # say what they know
         launcher.maker.asked = True
-        launcher.maker.make(ctypes.sizeof(runner.Launch))
+        launcher.maker.make(ctypes.sizeof(runner.LaunchState))
         self.warmth = Warmth()
 
     @pytest.hookimpl(tryfirst=True)

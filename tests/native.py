@@ -18,5 +18,5 @@ def install() -> None:
     wp.Tape, wp.launch  # noqa: B018  # say what they know
     wp.config.native_after = 0
     launcher.maker.asked = True
-    launcher.maker.make(ctypes.sizeof(runner.Launch))
+    launcher.maker.make(ctypes.sizeof(runner.LaunchState))
     assert launcher.maker.functions is not None

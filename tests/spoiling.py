@@ -102,8 +102,8 @@ STALE: dict[str, tuple[str, str, str]] = {
     ),
     "readiness-of-records": (
         "back.h",
-        "return py.holds(slot(s, N_CLEARED), one.dim) == 1 && selected(r, one.values) == s;\n",
-        "return py.holds(slot(s, N_CLEARED), one.dim) == 1;\n",
+        "return py.holds(slot(s, N_READY_GRIDS), one.dim) == 1 && selected(r, one.values) == s;\n",
+        "return py.holds(slot(s, N_READY_GRIDS), one.dim) == 1;\n",
     ),
 }
 

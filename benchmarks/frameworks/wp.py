@@ -45,7 +45,7 @@ def settle() -> None:
     from engine.compile.cpu import runner
 
     launcher.maker.asked = True
-    launcher.maker.make(ctypes.sizeof(runner.Launch))
+    launcher.maker.make(ctypes.sizeof(runner.LaunchState))
 
 
 def rows() -> Rows:

@@ -47,6 +47,7 @@ def _fused_graph(
     return fused(operations, steps, fresh)
 
 
+# `try_run` comes when `launcher.maker` has compiled it.
 accelerator.install(
     expect_passes=_expect_passes, try_reverse=_try_reverse, try_zeros=arrays.try_zeros,
     graph_steps=_graph_steps, fused_graph=_fused_graph, compiled=recipes.compiled,

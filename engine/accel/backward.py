@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 
 def try_reverse(tape: Tape, loss: array | None, grads: Any) -> bool:
-    """Runs a pass that nobody observes; False where nothing but what it begins with is written.
+    """Runs a pass that nothing observes, over launches alone; False where nothing has happened.
 
-    loss, grads: what it begins with, unchecked. Raises what a pass does.
+    Launches whose adjoints ran before, on a tape with settings as they are by default: else Python
+    has something to compile, to restore or to say. loss, grads: what it begins with, unchecked.
+    Raises what a pass does.
     """
     functions = recipes.functions()
     if (
@@ -55,11 +57,11 @@ def _run(functions: Any, records: Sequence[Any]) -> None:
             number = came
             records[number].run_ready()
         else:
-            number = int.from_bytes(came[:8], "little")
+            number = int.from_bytes(came[:8], "little")  # `left_t` of native/back.h
             r = records[number]
             adjoint = r.selection.adjoint
             assert adjoint is not None
-            outcome = adjoint.left(r.dim, r.values, r.blob, came[8:])
+            outcome = adjoint.outcome_of(r.dim, r.values, r.blob, came[8:])
             r.stack_bytes = adjoint.finish(outcome, r.dim).stack_bytes
         number -= 1
 
@@ -68,7 +70,7 @@ def _try_replays(tape: Tape, loss: array | None, grads: Any) -> bool:
     """The same of a tape whose records are those of a captured graph."""
     replays: Any = tape._replays()
     functions = recipes.functions()
-    if not (replays and functions is not None and tape.is_alone()):
+    if not (replays and functions is not None and tape.has_default_settings()):
         return False
     from engine.accel.graph_records import may_go_back  # late: only what is captured needs it
 

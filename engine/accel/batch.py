@@ -28,8 +28,8 @@ class Write:
         self._code = code
         self.cost = nbytes // 4
 
-    def parts(self) -> tuple[int, bytes, bytes, int]:
-        """See `Brief.parts`."""
+    def batch_parts(self) -> tuple[int, bytes, bytes, int]:
+        """See `Brief.batch_parts`."""
         return self._code, runner.template((1,), Limits(0, 0)), b"", 0
 
 
@@ -64,7 +64,7 @@ class Batch:
         self._most = 0
         begins: dict[bytes, int] = {}
         for number, (brief, args, _) in enumerate(steps):
-            code, template, bound, work = brief.parts()
+            code, template, bound, work = brief.batch_parts()
             if template not in begins:
                 begins[template] = self._address(template)
             words += [code, self._address(args + bound), begins[template]]
@@ -113,8 +113,8 @@ class Batch:
 
     def _left(self, number: int, came: bytes) -> Outcome:
         brief, args, spare = self._steps[number]
-        args += brief.parts()[2]
-        state = runner.Launch.from_buffer_copy(came, _NUMBER.size)
+        args += brief.batch_parts()[2]
+        state = runner.LaunchState.from_buffer_copy(came, _NUMBER.size)
         return runner.ended(state, args, None, self.limits, spare)
 
 
@@ -122,6 +122,6 @@ def batch(steps: Sequence[Step], limits: Limits) -> Batch | None:
     """Launches as one; None where that cannot be, or not yet."""
     functions = launcher.maker.functions
     if functions is None:
-        launcher.maker.ask(ctypes.sizeof(runner.Launch))
+        launcher.maker.ask(ctypes.sizeof(runner.LaunchState))
         return None
     return Batch(steps, limits, functions.many)

@@ -15,7 +15,7 @@ from types import MethodType
 from typing import Any
 
 from engine.accel import recipes
-from engine.accel.graph_records import Asked, Ranges, RecordedLaunch, asks, floats_of
+from engine.accel.graph_records import Asked, GraphLaunch, Ranges, asks, floats_of
 from engine.accel.graph_steps import (
     Writes,
     as_one,
@@ -49,12 +49,12 @@ class _Record:
     """
 
     def __init__(self) -> None:
-        self.launches: list[RecordedLaunch] = []
+        self.launches: list[GraphLaunch] = []
         self.seeded: dict[int, array] = {}
         self.read = Ranges()
         self.lost = False
 
-    def add(self, launch: RecordedLaunch) -> None:
+    def add(self, launch: GraphLaunch) -> None:
         self.launches.append(launch)
         for a in launch.watched:
             self.read.add(a)
@@ -124,9 +124,9 @@ class _Maker:
             writes = [a for i in call.plan.writes if (a := call.values[i]) is not None]
             self.step(as_step(forward, call, self.now), (forward, call.dim), writes)
             return
-        launch = RecordedLaunch(operation, self.now)
+        launch = GraphLaunch(operation, self.now)
         executable = launch.selection.executable
-        if launch.selection.recorded or not is_compiled(executable) or call.plan.arguments:
+        if launch.selection.saves_journal or not is_compiled(executable) or call.plan.arguments:
             raise _Impossible
         self.step(launch.step, (executable, call.dim), launch.writes)
         self.record(tape).add(launch)
@@ -170,7 +170,7 @@ class _Maker:
             raise _Impossible
         record.seeded[id(a)] = a
 
-    def adjoint(self, launch: RecordedLaunch) -> None:
+    def adjoint(self, launch: GraphLaunch) -> None:
         adjoint, call = launch.adjoint, launch.call
         if adjoint is False:
             return
@@ -225,7 +225,7 @@ class FusedGraph:
         batch = self._batch
         return (
             batch.limits == limits() and is_quiet() and not Guard.made
-            and self._tape.is_alone() and batch.fits()
+            and self._tape.has_default_settings() and batch.fits()
             and self._is_same()
         )  # fmt: skip
 

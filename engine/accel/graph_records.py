@@ -79,7 +79,7 @@ class _Order:
         self.read = Ranges()
         self.holds: list[list[tuple[Place, bool]]] = []
 
-    def fits(self, launch: RecordedLaunch) -> bool:
+    def fits(self, launch: GraphLaunch) -> bool:
         """Whether a launch may follow the others; takes note of it, either way."""
         if any(map(self.read.meets, launch.writes)):
             return False
@@ -122,7 +122,7 @@ class _Order:
         return ranges.setdefault(mine, _Range())
 
 
-class RecordedLaunch:
+class GraphLaunch:
     """A launch that is recorded, as it is each time."""
 
     __slots__ = ("aliased", "call", "held", "selection", "site", "step", "watched", "writes")
@@ -134,7 +134,7 @@ class RecordedLaunch:
         self.aliased = plan.aliased(values) if plan.pairs else NOBODY
         self.selection: Selection = plan.select(values, self.aliased)
         self.step: Step | None = None
-        if not self.selection.recorded:
+        if not self.selection.saves_journal:
             self.step = as_step(self.selection.executable, call, now)
         self.held = _arrays(values, plan.held)
         self.writes = _arrays(values, plan.writes)
@@ -151,7 +151,7 @@ class RecordedLaunch:
         if not selection.useful:
             # That no gradient gets there is told.
             return None if selection.wrt & self.call.plan.variants.written else False
-        return selection.adjoint if self.call.dim in selection.cleared else None
+        return selection.adjoint if self.call.dim in selection.ready_grids else None
 
     def back(self, adjoint: Executable, grads: Iterable[array], now: Limits) -> Step | None:
         """Its adjoint as one of several launches. grads: what it adds to."""
@@ -164,7 +164,7 @@ class Asked:
 
     __slots__ = ("_flags", "_kernels", "_words")
 
-    def __init__(self, arrays: Iterable[array], launches: Iterable[RecordedLaunch]) -> None:
+    def __init__(self, arrays: Iterable[array], launches: Iterable[GraphLaunch]) -> None:
         self._flags = tuple((a, asks(a)) for a in arrays)
         self._words = recipes.pairs(self._flags)
         kernels = {x.call.plan.kernel for x in launches}
@@ -188,7 +188,7 @@ def _held(places: Iterable[Place]) -> list[Hold]:
     return [s.hold(lo, hi) for s, lo, hi in places]
 
 
-def floats_of(launches: Iterable[RecordedLaunch]) -> dict[int, array]:
+def floats_of(launches: Iterable[GraphLaunch]) -> dict[int, array]:
     """The arrays of launches that may have gradients, each once."""
     return {id(a): a for x in launches for p in x.call.plan.floats
             if (a := x.call.values[p.index]) is not None}  # fmt: skip
@@ -231,7 +231,7 @@ class Piece:
     """Launches of a graph that one call runs and records, on the tape that is active."""
 
     def __init__(
-        self, launches: Sequence[RecordedLaunch], operations: Sequence[Operation], order: _Order,
+        self, launches: Sequence[GraphLaunch], operations: Sequence[Operation], order: _Order,
         batch: Batch,
     ) -> None:  # fmt: skip
         self._operations = operations
@@ -258,7 +258,7 @@ class Piece:
         tape: Any = events.tape()
         same = self._asked.is_same()  # each is recorded, and goes backward, as it did
         if not (
-            same and is_quiet() and tape.is_alone() and self._batch.fits()
+            same and is_quiet() and tape.has_default_settings() and self._batch.fits()
             and self._writes.are_free() and not self._writes.meet(tape._overwrites._read)
         ):  # fmt: skip
             for operation in self._operations:
@@ -416,7 +416,7 @@ def may_go_back(replays: Sequence[Replay]) -> Sequence[_Back] | None:
 def pieces(operations: Sequence[DeferredLaunch], now: Limits) -> list[Operation] | None:
     """Captured launches on a tape, in as few calls as can be; None where that is not known yet."""
     out: list[Operation] = []
-    some: list[tuple[RecordedLaunch, DeferredLaunch]] = []
+    some: list[tuple[GraphLaunch, DeferredLaunch]] = []
     order = _Order()
 
     def close() -> None:
@@ -430,8 +430,8 @@ def pieces(operations: Sequence[DeferredLaunch], now: Limits) -> list[Operation]
         order = _Order()
 
     for operation in operations:
-        launch = RecordedLaunch(operation, now)
-        if not (launch.selection.recorded or is_compiled(launch.selection.executable)):
+        launch = GraphLaunch(operation, now)
+        if not (launch.selection.saves_journal or is_compiled(launch.selection.executable)):
             return None  # the runs so far ended before it
         alone = launch.step is None or not _Order().fits(launch)
         if alone or not order.fits(launch):

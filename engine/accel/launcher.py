@@ -203,7 +203,7 @@ def row_words(rows: Sequence[tuple[object, ...]], kind: type) -> Words | None:
 
 
 def kinds_words(kinds: Sequence[tuple[Any, Type]]) -> Words | None:
-    """What `pack` is told of parameters; None where it cannot pack them.
+    """What native launches are told of parameters; None where they cannot pack them.
 
     kinds: for each, the type of arrays that it takes (None for none), and its own.
     """

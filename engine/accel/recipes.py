@@ -54,11 +54,11 @@ def finish(plan: Plan, dim: Any, state: bytes, of: Any) -> None:
     if of.__class__ is list:
         dim = (dim,) if dim.__class__ is int else dim
         forward = plan.forward
-        forward.finish(forward.left(dim, of, plan.bind(of)[1], state), dim)
+        forward.finish(forward.outcome_of(dim, of, plan.bind(of)[1], state), dim)
         return
     tape: Any = events.tape()
     executable = of.selection.executable
-    came = executable.left(of.dim, of.values, of.blob, state)
+    came = executable.outcome_of(of.dim, of.values, of.blob, state)
     executable.finish(came, of.dim, partial(tape._ran, of, (), 0.0))
 
 

@@ -42,17 +42,17 @@ _SETTINGS = (
 )  # fmt: skip
 # By the names of `known`.
 CLASSES = ("array", "plain_kind", "brief", "storage", "hold", "chunk", "record", "tape", "kernel",
-           "planned")  # fmt: skip
+           "plan")  # fmt: skip
 OBJECTS = (
-    "nowhere",
+    "no_aliases",
     "settings",
-    "cuts",
-    "host",
+    "schedule",
+    "host_name",
     "here",
     "site",
     "total",
     "allocate",
-    "home",
+    "host_device",
     "finish",
 )
 _SLOTS = {
@@ -64,14 +64,14 @@ _SLOTS = {
     "hold": ("storage", "lo", "hi", "version", "unseen", "start", "end", "chunks"),
     "brief": ("address", "_work", "stack", "journal"),
     "executable": ("briefs",),
-    "selection": ("executable", "watched", "adjoint", "cleared"),
+    "selection": ("executable", "watched", "adjoint", "ready_grids"),
     "record": ("plan", "dim", "values", "blob", "input_count", "_site", "aliased", "selection",
                "journal", "stack_bytes", "held"),
     "overwrites": ("_read",),
-    "call": ("code",),
+    "site_type": ("code",),
     "chunk": ("data",),
     "kernel": ("_plan",),
-    "planned": ("recipe",),
+    "plan": ("recipe",),
 }  # fmt: skip
 
 
@@ -175,10 +175,10 @@ def known() -> dict[str, Any]:
     return {
         "array": array, "plain_kind": ArrayType, "brief": Brief, "hold": storage.Hold,
         "chunk": Chunk, "storage": storage.Storage, "executable": Executable,
-        "selection": Selection, "call": Site, "nowhere": NOBODY, "settings": vars(config),
-        "cuts": vars(schedule), "host": HOST.alias, "here": events.here, "site": call_site,
-        "total": Chunk.total, "allocate": CPU.allocate, "home": HOST, "kernel": Kernel,
-        "planned": Plan, "record": LaunchRecord, "tape": Tape, "overwrites": Overwrites,
+        "selection": Selection, "site_type": Site, "no_aliases": NOBODY, "settings": vars(config),
+        "schedule": vars(schedule), "host_name": HOST.alias, "here": events.here, "site": call_site,
+        "total": Chunk.total, "allocate": CPU.allocate, "host_device": HOST, "kernel": Kernel,
+        "plan": Plan, "record": LaunchRecord, "tape": Tape, "overwrites": Overwrites,
         "finish": finish,
     }  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from engine.archive.data import ArchiveError, NamedType, StructData
 from engine.lang.structs import (
+    COMPOUND,
     Argument,
     ElementType,
     FieldType,
@@ -48,6 +49,8 @@ class TypeWriter:
             return f"structs<{self._struct(t.element)},{t.ndim}>"
         if isinstance(t, IndexedArrayType):
             return f"indexed<{self.text(t.element)},{t.ndim}>"
+        if isinstance(t, COMPOUND):
+            raise TypeError(f"captures have no text for {t}")
         return str(t)
 
     def named(self, arguments: Sequence[Argument]) -> tuple[NamedType, ...]:

@@ -99,8 +99,8 @@ if TYPE_CHECKING:
         norm_text,
     )
     from engine.tape.memory import MemoryUse
+    from engine.tape.pass_log import PassLog, noting
     from engine.tape.pass_notes import Given, PassNotes
-    from engine.tape.passes import PassLog, noting
     from engine.tape.tracing import Flow, OperationTrace, TapeTrace
 
 # What reads results needs nothing that finds them.
@@ -143,7 +143,7 @@ _MODULES = {
     "norm_text",
     "engine.tape.memory": "MemoryUse",
     "engine.tape.pass_notes": "Given PassNotes",
-    "engine.tape.passes": "PassLog noting",
+    "engine.tape.pass_log": "PassLog noting",
     "engine.tape.tracing": "Flow OperationTrace TapeTrace",
 }  # fmt: skip
 late(__name__, _MODULES)

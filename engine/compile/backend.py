@@ -158,7 +158,7 @@ class Brief(Protocol):
     def any_arguments(self) -> bool:
         """Whether it is the short way for all arguments alike."""
 
-    def left(
+    def outcome_of(
         self, values: list[Any], args: bytes, came: bytes, spare: Callable[[], Entry] | None
     ) -> Outcome:
         """What came of one of many that left something."""

@@ -42,7 +42,7 @@ def requests(plan: Plan, given: Sequence[Any]) -> list[Request]:
         return []
     if not forms.useful:
         return []
-    those = _BOTH if forms.recorded else _BOTH[1:]
+    those = _BOTH if forms.saves_journal else _BOTH[1:]
     return _those(plan, those, forms.wrt, forms.journaled)
 
 

@@ -211,7 +211,7 @@ def _zero(t: UserType) -> Any:
     return vector_class(t)._of(np.zeros(shape_of(t)))
 
 
-def recorded(bound: BoundLaunch, device: DeviceLike, adjoints: Sequence[Any] | None) -> Launch:
+def make_command(bound: BoundLaunch, device: DeviceLike, adjoints: Sequence[Any] | None) -> Launch:
     """A launch that is recorded in place of being run."""
     kernel, values = bound.plan.kernel, list(bound.given)
     out = Launch(kernel, device, bounds=bound.dim, adjoint=adjoints is not None)

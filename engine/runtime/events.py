@@ -353,7 +353,7 @@ def with_observer(observer: Observer) -> Token[Here]:
     return here.set((*here.get(), observer))
 
 
-def is_alone(observer: Observer | Recorder) -> bool:
+def is_only_observer(observer: Observer | Recorder) -> bool:
     """Whether an observer is the only one here."""
     found = here.get()
     return len(found) == 1 and found[0] is observer

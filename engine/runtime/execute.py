@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from engine.compile.threads import Placed
     from engine.runtime.watch import WatchedRun
 
-Threads = tuple[int, int]
+ThreadRange = tuple[int, int]
 Done = Callable[["Journal | None"], None]
 _BRIEFS = 64  # grids of one kernel that are remembered
 _limits = lru_cache(maxsize=8)(Limits)  # that of the last launch is that of the next one
@@ -116,7 +116,9 @@ class Executable:
         self._spare: Callable[[], Entry] | None = None
         if spare := FORMS[form].spare:
             self._spare = lambda: variants.entry(backend, spare, wrt, journaled)
-        # Short ways to run it, by grids: None before somebody looks, False where there is none.
+        # Short ways to run it, by grids. The first run puts None; the second makes a `Brief`, or
+        # puts False where there can be none. After `config.native_after` runs native launches take
+        # the brief as well (`Brief.address`).
         self.briefs: dict[tuple[int, ...], Brief | Literal[False] | None] = {}
 
     def execute(
@@ -126,7 +128,7 @@ class Executable:
         done: Done | None = None,
         journal: Journal | None = None,
         journal_limit: int | None = None,
-        threads: Threads | None = None,
+        threads: ThreadRange | None = None,
         quiet: bool = False,
         inside: bool = False,
         look: bool = False,
@@ -183,7 +185,7 @@ class Executable:
         limits = _limits(config.stack_limit_bytes, limit)
         usual = journal is None and threads is None and journal_limit is None
         if usual and not events.sanitizers():
-            self._shorten(entry, dim, args, limits)
+            self._prepare_brief(entry, dim, args, limits)
         came = self._backend.run(entry, dim, args, limits, threads, journal, self._spare)
         if came is NOTHING:
             if done is not None:
@@ -215,7 +217,9 @@ class Executable:
             brief = self._backend.brief(self._entry, dim, args, limits, self._marks)
         return None if brief is None else (brief, args, self._spare)
 
-    def left(self, dim: tuple[int, ...], values: list[Any], args: bytes, came: bytes) -> Outcome:
+    def outcome_of(
+        self, dim: tuple[int, ...], values: list[Any], args: bytes, came: bytes
+    ) -> Outcome:
         """What came of a native launch or adjoint that left something."""
         brief = self.briefs.get(dim)
         if not brief:  # others have run so many grids since that it is forgotten
@@ -223,7 +227,7 @@ class Executable:
             limits = _limits(config.stack_limit_bytes, config.journal_limit_bytes)
             brief = self._backend.brief(self._entry, dim, args, limits, self._marks)
         assert brief
-        return brief.left(values, args, came, self._spare)
+        return brief.outcome_of(values, args, came, self._spare)
 
     def finish(
         self, came: Outcome, dim: tuple[int, ...], done: Done | None = None, quiet: bool = False
@@ -232,7 +236,9 @@ class Executable:
         assert self._entry is not None
         return _ended(self._entry, came, dim, done, quiet)
 
-    def _shorten(self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits) -> None:
+    def _prepare_brief(
+        self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits
+    ) -> None:
         """Looks for a short way to run a grid that is run for the second time."""
         briefs = self.briefs
         if self._what[0].debug or self._serial or briefs.get(dim) is False:
@@ -314,7 +320,7 @@ class Executable:
 
     def _run_watched(
         self, seen: WatchedRun, dim: tuple[int, ...], args: bytes, done: Done | None,
-        journal: Journal | None, journal_limit: int, threads: Threads | None, quiet: bool,
+        journal: Journal | None, journal_limit: int, threads: ThreadRange | None, quiet: bool,
     ) -> Execution:  # fmt: skip
         from engine.runtime.races import kept
         from engine.runtime.watch import WatchedRun

@@ -103,7 +103,7 @@ def launch(
     bound = bind(kernel, dim, inputs, outputs, device, record_tape, adjoint, record_cmd)
     adjoints = adjoint_launch.asked(bound, adj_inputs, adj_outputs) if adjoint else None
     if record_cmd:
-        made = command.recorded(bound, device, adjoints)
+        made = command.make_command(bound, device, adjoints)
         made.block_dim, made.max_blocks, made.stream = block_dim, max_blocks, stream
         return made
     return adjoint_launch.launch(bound, adjoints or [])
@@ -155,40 +155,34 @@ def bind(
     return BoundLaunch(plan, shape, values, blob, len(inputs), site, recorded, gathered, kept)
 
 
-def run(launch: BoundLaunch) -> Execution:
+def run(bound: BoundLaunch) -> Execution:
     """Runs a launch: the one way through Python in which kernels run, recorded, observed or not."""
-    how = launch.unobserved
-    if how is None:
-        executable, done = _announced(launch)
-        if executable is None:
-            return Execution()
-        journal = limit = threads = None
-        quiet = inside = look = False
-    else:
-        executable, done, journal, limit, threads, quiet, inside, look = how
-    return executable.execute(
-        launch.dim, launch.blob, done, journal, limit, threads, quiet, inside, look
-    )
+    how: tuple[Any, ...] = bound.form_run or _announced(bound)
+    if how[0] is None:
+        return Execution()
+    executable: Executable = how[0]
+    return executable.execute(bound.dim, bound.blob, *how[1:])
 
 
-def _announced(launch: BoundLaunch) -> tuple[Executable | None, Done | None]:
-    """Tells of a launch that is about to run: what runs, None where a graph has taken the launch.
+def _announced(bound: BoundLaunch) -> tuple[Executable | None, Done | None]:
+    """Tells of a launch that is about to run.
 
-    Also what is to be called when that has run.
+    What runs it, None where a graph has taken the launch, and what is to be called after that: the
+    first fields of a `FormRun`.
     """
-    plan, values = launch.plan, launch.values
+    plan, values = bound.plan, bound.values
     graph = tape = None
     if events.here.get():
-        graph, tape = events.graph(), events.tape() if launch.recorded else None
+        graph, tape = events.graph(), events.tape() if bound.on_tape else None
     if graph is not None:
-        simple = launch.simple and (launch.recorded or events.tape() is None)
-        graph.add(DeferredLaunch(launch, run_again, simple))
+        simple = bound.simple and (bound.on_tape or events.tape() is None)
+        graph.add(DeferredLaunch(bound, run_again, simple))
         if tape is not None:
-            tape.sketch_launch(launch)
+            tape.sketch_launch(bound)
         return None, None
     observers = events.observers()
     for o in observers:
-        o.launching(plan.kernel, launch.dim, values)
+        o.launching(plan.kernel, bound.dim, values)
     if events.everywhere:
         reads, writes = (
             [a for i in some if (a := values[i]) is not None] for some in (plan.inputs, plan.writes)
@@ -196,40 +190,40 @@ def _announced(launch: BoundLaunch) -> tuple[Executable | None, Done | None]:
         events.reading(reads, written=writes)
     executable, done = plan.forward, None
     if tape is not None:
-        executable, done = tape.begin_launch(launch)
-    elif launch.recorded:
+        executable, done = tape.begin_launch(bound)
+    elif bound.on_tape:
         for o in observers:
-            o.unrecorded(launch)
+            o.unrecorded(bound)
     plan.check_written(values)
-    if observers or launch.gathered is not None:
-        done = partial(_ran, launch, observers, done)
+    if observers or bound.gathered is not None:
+        done = partial(_ran, bound, observers, done)
     return executable, done
 
 
 def _ran(
-    launch: BoundLaunch, observers: Sequence[events.Observer], done: Done | None,
+    bound: BoundLaunch, observers: Sequence[events.Observer], done: Done | None,
     journal: Journal | None,
 ) -> None:  # fmt: skip
     """To be called when a launch has run, with what it saved; an expectation may have failed."""
     if done is not None:
         done(journal)
-    if launch.gathered is not None:
+    if bound.gathered is not None:
         from engine.runtime import relinks
 
-        launch.gathered.give_back()
-        relinks.relink(launch.gathered, launch.plan)
+        bound.gathered.give_back()
+        relinks.relink(bound.gathered, bound.plan)
     for o in observers:
-        o.launched(launch.plan, launch.values)
+        o.launched(bound.plan, bound.values)
 
 
-def run_again(launch: BoundLaunch) -> None:
+def run_again(bound: BoundLaunch) -> None:
     """Runs a launch that was captured; geometry that it queries may have been built anew."""
-    plan = launch.plan
+    plan = bound.plan
     if plan.tables:
-        bind = plan.bind if launch.recorded else partial(bind_off_tape, plan)
-        values, blob = bind(list(launch.given), launch.dim)
-        launch = launch._replace(values=values, blob=blob)
-    run(launch)
+        bind = plan.bind if bound.on_tape else partial(bind_off_tape, plan)
+        values, blob = bind(list(bound.given), bound.dim)
+        bound = bound._replace(values=values, blob=blob)
+    run(bound)
 
 
 def _bind_gathered(

@@ -89,7 +89,8 @@ class Plan:
         self.plain: bool = (
             self.arguments is None and self.relinks is None and not (self.tables or self.apart)
         )
-        # What native functions are told of it, and where: see `accel`. 0 before it was compiled.
+        # What native functions are told of it, and where: 0 before it was compiled, None where its
+        # launches never go natively (see `engine.accel.recipes`).
         self._recipe: object = None
         self.recipe: int | None = 0
         self._selections: dict[tuple[int, frozenset[str], bool], Selection] = {}
@@ -98,7 +99,7 @@ class Plan:
         self.bits = tuple((p.index, 1 << bit) for bit, p in enumerate(self.floats))
         self._forward: Executable | None = None
         self._adjoints: dict[tuple[frozenset[str], frozenset[str]], Executable] = {}
-        self._unobserved: dict[tuple[Form, Names, Names], Executable] = {}
+        self._executables: dict[tuple[Form, Names, Names], Executable] = {}
 
     def on(self, backend: Backend) -> Plan:
         """The plan of the same lowered kernel for another kind of device."""
@@ -136,10 +137,10 @@ class Plan:
         """Any compiled form, for launches that nobody is told of."""
         if not FORMS[form].of_arrays:
             wrt = journaled = NONE
-        found = self._unobserved.get((form, wrt, journaled))
+        found = self._executables.get((form, wrt, journaled))
         if found is None:
             found = Executable(self.backend, self.variants, form, wrt, journaled)
-            self._unobserved[form, wrt, journaled] = found
+            self._executables[form, wrt, journaled] = found
         return found
 
     def unobserved(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from engine.compile.backend import Journal
     from engine.diagnostics.site import Site
-    from engine.runtime.execute import Done, Threads
+    from engine.runtime.execute import Done, ThreadRange
     from engine.runtime.links import Gathered
     from engine.runtime.plan import Plan
 
@@ -63,11 +63,11 @@ class Selection:
     """How a launch with a certain set of gradients is recorded and differentiated.
 
     useful: False where no gradient can flow, so that nothing runs in the backward
-    pass. executable: what a recorded launch runs. recorded: whether it writes a journal.
+    pass. executable: what a recorded launch runs. saves_journal: whether that does.
     reads: positions of the parameters whose contents the adjoint reads. watched: of those that
     it may come to read, should more arrays require a gradient by then. gradients: positions of
     the arrays whose gradients follow the adjoint's arguments.
-    adjoint, cleared: the compiled adjoint, and the grids for which nothing is to be said of it;
+    adjoint, ready_grids: the compiled adjoint, and the grids for which nothing is to be said of it;
     none until a backward pass has looked.
     """
 
@@ -75,12 +75,12 @@ class Selection:
     journaled: frozenset[str]
     useful: bool
     executable: Executable
-    recorded: bool
+    saves_journal: bool
     reads: frozenset[int]
     watched: tuple[int, ...]
     gradients: tuple[int, ...]
     adjoint: Executable | None = None
-    cleared: set[tuple[int, ...]] = field(default_factory=set)
+    ready_grids: set[tuple[int, ...]] = field(default_factory=set)
 
 
 class Forms(NamedTuple):
@@ -89,7 +89,7 @@ class Forms(NamedTuple):
     wrt: frozenset[str]
     journaled: frozenset[str]
     useful: bool
-    recorded: bool
+    saves_journal: bool
 
 
 class FormRun(NamedTuple):
@@ -99,7 +99,7 @@ class FormRun(NamedTuple):
     done: Done | None = None
     journal: Journal | None = None
     journal_limit: int | None = None
-    threads: Threads | None = None
+    threads: ThreadRange | None = None
     quiet: bool = False
     inside: bool = False
     look: bool = False
@@ -109,9 +109,9 @@ class BoundLaunch(NamedTuple):
     """One launch with checked arguments: `blob` is `values` as the kernel reads them.
 
     inputs: how many of the arguments the caller named as inputs. site: of the user's call.
-    recorded: whether a tape that is active records it. gathered: what stands for arrays in structs
+    on_tape: whether a tape that is active records it. gathered: what stands for arrays in structs
     in arrays. given: the arguments as the user gave them, where they have to be bound again.
-    unobserved: what runs in place of the kernel as written, and `run` tells nobody of it: an
+    form_run: what runs in place of the kernel as written, and no observer is told of it: an
     adjoint, any form on memory that a check or another framework keeps.
     """
 
@@ -121,10 +121,10 @@ class BoundLaunch(NamedTuple):
     blob: bytes
     inputs: int = 0
     site: Site | None = None
-    recorded: bool = True
+    on_tape: bool = True
     gathered: Gathered | None = None
     given: Sequence[Any] = ()
-    unobserved: FormRun | None = None
+    form_run: FormRun | None = None
 
     @property
     def simple(self) -> bool:

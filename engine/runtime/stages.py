@@ -120,7 +120,7 @@ def _forms(source: Any) -> tuple[Plan, Names, Names, bool]:
     plan: Plan = source.plan
     variants = plan.variants
     if selection is not None and selection.useful:
-        return plan, selection.wrt, selection.journaled, selection.recorded
+        return plan, selection.wrt, selection.journaled, selection.saves_journal
     if not plan.kernel.enable_backward:
         return plan, frozenset(), frozenset(), False
     journaled = variants.journaled() if selection is None else selection.journaled

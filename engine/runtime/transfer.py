@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -278,11 +279,40 @@ def copy(
         if not src.is_contiguous and src.ndim > 1:
             src = clone(src)
         src, dest = _part(src, src_offset, n), _part(dest, dest_offset, n)
+    store_linear("copy", "copy", dest, src, partial(move, dest, src))
+
+
+def store_linear(
+    kind: str, name: str, dest: array, src: array, put: Callable[[], object],
+    numbers: Sequence[float] = (),
+) -> None:  # fmt: skip
+    """Stores a linear function of `src` in all of `dest`, now, or when the captured graph runs.
+
+    kind, numbers: the record of tapes, and its constants (see `engine.tape.records.linear`). name:
+    what messages call it. put: writes the values.
+    Raises LaunchError (E206) where `dest` is read-only.
+    """
+
+    def run() -> None:
+        check_writable(dest)
+        events.reading((src,))
+        tape = events.tape()
+        written = None if tape is None else tape.record_write(kind, name, dest, src, numbers)
+        if events.everywhere and (tape is None or not (dest.requires_grad or src.requires_grad)):
+            events.tell("copied", dest, src, False, False)
+        dest.storage.before_write(dest.lo, dest.hi)
+        put()
+        if written is not None:
+            written()
+
+    if events.graph() is None:
+        run()
+        return
     check_writable(dest)
-    if not _later(dest, lambda: _copy(dest, src), src):
-        _copy(dest, src)
-    elif (tape := events.tape()) is not None:
-        tape.sketch_write("copy", "copy", dest, src)
+    # A copy can be part of a native call, of which no other kind is.
+    events.deferred(DeferredWrite(dest, src, None, run) if kind == "copy" else run)
+    if (tape := events.tape()) is not None:
+        tape.sketch_write(kind, name, dest, src, numbers)
 
 
 def _number(name: str, what: str, value: Any) -> int:
@@ -301,18 +331,6 @@ def _too_far(what: str, a: array, offset: int, count: int) -> Exception:
     begin = f" from {offset} on" if offset else ""
     return fail("E207", f"a copy of {count} elements{begin} exceeds the {what} size",
                 f"the {what} has {a.size} elements, of shape {a.shape}")  # fmt: skip
-
-
-def _copy(dest: array, src: array) -> None:
-    events.reading((src,))
-    tape = events.tape()
-    written = None if tape is None else tape.record_write("copy", "copy", dest, src)
-    if events.everywhere and (tape is None or not (dest.requires_grad or src.requires_grad)):
-        events.tell("copied", dest, src, False, False)
-    dest.storage.before_write(dest.lo, dest.hi)
-    move(dest, src)
-    if written is not None:
-        written()
 
 
 def move(dest: array, src: array) -> None:

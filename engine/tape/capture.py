@@ -90,7 +90,7 @@ class CapturedTape:
         if source is None or self.passes or len(self.records) != len(self.live):
             return None
         tape = source.tape()
-        return Pass(self.live, (), {} if tape is None else tape._restored(), None, None)
+        return Pass(self.live, (), {} if tape is None else tape._restorations(), None, None)
 
     def look(self) -> None:
         """Takes note of arrays that came to require a gradient, while they are there."""

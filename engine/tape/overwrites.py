@@ -98,7 +98,7 @@ class Overwrites:
 
     # ---- while the tape records
 
-    def launched(
+    def launching(
         self, record: LaunchRecord, position: Callable[[], int], before: bool = True
     ) -> list[Change]:
         """To be called before a launch runs; `wrote` is to be called with the result after it.

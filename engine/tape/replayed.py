@@ -119,7 +119,7 @@ class ReplayedTape(Block, events.Recorder):
         """Whether to mark what is read, and to warn where it is written."""
         return config.verify_autograd_array_access
 
-    def is_alone(self) -> bool:
+    def has_default_settings(self) -> bool:
         """Whether its records are for itself, and taken as they are by default."""
         return not (
             self._followers() or config.verify_autograd_array_access
@@ -132,7 +132,7 @@ class ReplayedTape(Block, events.Recorder):
         """What its records are made of, where none of them was looked at; else nothing."""
         return () if self._unmade is None or self._unmade[0] else self._unmade[1]
 
-    def _restored(self) -> Mapping[int, Sequence[Restoration]]:
+    def _restorations(self) -> Mapping[int, Sequence[Restoration]]:
         """What a backward pass would restore now, by position among the records."""
         found = self._overwrites
         return found.needed(() if found.are_none() else self._made()[:])  # others may forget them

@@ -106,7 +106,7 @@ class Tape(ReplayedTape):
     @Leave
     def __exit__(self, *exc: object) -> None:
         try:
-            if events.is_alone(self) or not events.deferred(self._left):
+            if events.is_only_observer(self) or not events.deferred(self._left):
                 self._left()
         finally:
             self._end()
@@ -156,7 +156,7 @@ class Tape(ReplayedTape):
         self._hold(record, followers)
         if self._verifies():
             access.launched(record)
-        changes = self._overwrites.launched(record, self._count)
+        changes = self._overwrites.launching(record, self._count)
         return selection.executable, partial(self._ran, record, changes, began)
 
     def _ran(
@@ -226,7 +226,7 @@ class Tape(ReplayedTape):
         why = "takes structs in an array that hold arrays"
         if plan.arguments is None or not plan.arguments.linked:
             values, blob = plan.bind([*inputs, *outputs], device=place)
-            recorded = plan.select(values, plan.aliased(values)).recorded
+            recorded = plan.select(values, plan.aliased(values)).saves_journal
             why = "overwrites values that its adjoint needs" if recorded else ""
         if why:
             what = f"kernel {kernel.key!r} {why}, so its launch cannot be recorded afterwards"
@@ -242,7 +242,7 @@ class Tape(ReplayedTape):
         """Records a launch that has run."""
         record = record_of(launch)
         self._hold(record, self._followers())
-        changes = self._overwrites.launched(record, self._count, before=False)
+        changes = self._overwrites.launching(record, self._count, before=False)
         self._append(record)
         self._overwrites.wrote(changes)
 
@@ -331,7 +331,7 @@ class Tape(ReplayedTape):
         seeds = check_seeds(loss, grads, seen=bool(followers))
         for o in followers:  # now that what gets a cotangent requires a gradient
             o.tape_seeded(self)
-        records, restored = self._made(), self._restored()
+        records, restored = self._made(), self._restorations()
         begins = (seeds or lying_seeds(records)) if followers else seeds
         run = Pass(records, begins, restored, self._overwrites.mixed, call_site())
         token, done = events.pause_tapes(), False

@@ -6,7 +6,7 @@ namespace {
 
 enum { ARRAY, FLOAT32, FLOAT64, INT32, INT64 };
 
-// What Python has packed into words: see `engine.compile.cpu.launcher`.
+// What Python has packed into words: see `engine.accel.launcher`.
 struct kinds_t {
     int64_t count;
     struct { object* kind; int64_t code; } of[1];

@@ -85,7 +85,7 @@ struct left_t {
 bool is_ready(const seen_t& one, const recipe_t& r) {
     object* const s = one.selection;
     if (!one.alone || slot(s, N_ADJOINT) == py.none) return false;
-    return py.holds(slot(s, N_CLEARED), one.dim) == 1 && selected(r, one.values) == s;
+    return py.holds(slot(s, N_READY_GRIDS), one.dim) == 1 && selected(r, one.values) == s;
 }
 
 // Takes the adjoint of one more launch into a chunk, as `chunk_t::add`; keeps how it runs.
@@ -112,7 +112,7 @@ object* ready(object*, object* const* given, int64_t n) {
     if (n != 1 || type_of(given[0]) != py.list_type) return nothing();
     world_t w;
     if (!py.record_type || !w.look()) return nothing();
-    if (py.dict_get(py.settings, py.kept) != py.restores) return nothing();
+    if (py.dict_get(py.settings, py.set_overwrites) != py.restores) return nothing();
     launches_t launches;
     return launches.take(given[0], py.list_size(given[0]), is_ready) ? yes() : nothing();
 }
@@ -126,7 +126,7 @@ object* back_all(object*, object* const* given, int64_t n) {
     const int64_t most = n == 2 ? py.as_long(given[1]) + 1 : py.list_size(given[0]);
     world_t w;
     if (!py.record_type || most < 0 || !w.look()) return nothing();
-    if (py.dict_get(py.settings, py.kept) != py.restores) return nothing();
+    if (py.dict_get(py.settings, py.set_overwrites) != py.restores) return nothing();
     launches_t launches;
     heap_t<chunk_t> chunk;
     if (!chunk.at) return nothing();

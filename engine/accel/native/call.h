@@ -5,7 +5,7 @@
 namespace {
 
 // The plan of a kernel whose launches may go this way; null for others.
-object* plan_of(object* kernel) {
+object* native_plan_of(object* kernel) {
     if (!py.kernel_type || !py.plan_type || type_of(kernel) != py.kernel_type) return nullptr;
     object* const plan = slot(kernel, K_PLAN);
     if (!plan || type_of(plan) != py.plan_type) return nullptr;
@@ -17,8 +17,8 @@ object* plan_of(object* kernel) {
 // has called the Python function that runs. True where it has run; Python is told what it left.
 object* launched_by_user(object*, object* const* given, int64_t n) {
     if (n != 7 || given[5] != py.none || (given[6] != py.yes && given[6] != py.no)) return nothing();
-    object *const device = given[4], *const plan = plan_of(given[0]);
-    if (!plan || !(device == py.none || device == py.home || device == py.host)) return nothing();
+    object *const device = given[4], *const plan = native_plan_of(given[0]);
+    if (!plan || !(device == py.none || device == py.host_device || device == py.host_name)) return nothing();
     const kept_t<1> kept(plan);  // while it runs, others may have the kernel forget it
     object* const came = launched(*words<recipe_t>(slot(plan, P_RECIPE)), given[1], given[2],
                                   given[3], given[6] == py.yes, 2);

@@ -21,7 +21,7 @@ enum place {
     H_HI, H_VERSION, H_UNSEEN, H_START, H_END, H_CHUNKS,
     B_ADDRESS, B_WORK, B_STACK, B_JOURNAL,
     E_BRIEFS,
-    N_EXECUTABLE, N_WATCHED, N_ADJOINT, N_CLEARED,
+    N_EXECUTABLE, N_WATCHED, N_ADJOINT, N_READY_GRIDS,
     R_PLAN, R_DIM, R_VALUES, R_BLOB, R_INPUTS, R_SITE, R_ALIASED, R_SELECTION, R_JOURNAL, R_STACK,
     R_HELD,
     O_READ,
@@ -32,7 +32,7 @@ enum place {
     PLACES,
 };
 
-// See `engine.compile.cpu.table`, which fills it in this order.
+// See `engine.accel.slots`, which fills it in this order.
 struct python_t {
     int64_t (*list_size)(object*);
     object* (*list_item)(object*, int64_t);  // borrowed
@@ -77,12 +77,12 @@ struct python_t {
     // where nobody listens.
     object *none, *yes, *no, *real, *integer, *list_type, *tuple_type, *bytes_type, *zero,
         *overflow, *wrong_type, *no_attribute, *no_memory;
-    object *nowhere, *settings, *cuts, *host, *here, *site, *total, *allocate, *home, *finish;
+    object *no_aliases, *settings, *schedule, *host_name, *here, *site, *total, *allocate, *host_device, *finish;
     object *array, *plain_kind, *brief_type, *storage_type, *hold_type, *chunk_type, *record_type,
         *tape_type, *kernel_type, *plan_type;
     object *announce, *hold_on, *requires, *recipe, *options, *module, *enabled, *records, *overwrites;
-    object *print_launches, *verify_fp, *device, *stack_limit, *journal_limit, *backward, *access,
-        *kept, *restores, *snapshots, *lazy, *snapshot_limit,
+    object *print_launches, *verify_fp, *device, *stack_limit, *journal_limit, *set_enable_backward, *set_verify_access,
+        *set_overwrites, *restores, *snapshots, *lazy, *snapshot_limit,
         *native_after, *least;
     object* quiet[2];
     int64_t at[PLACES];

@@ -31,7 +31,7 @@ struct launches_t {
         object* const o = items(copy)[k];
         return {
             slot(o, R_DIM), slot(o, R_BLOB), slot(o, R_SELECTION), items(slot(o, R_VALUES)),
-            slot(o, R_ALIASED) == py.nowhere,
+            slot(o, R_ALIASED) == py.no_aliases,
             slot(o, R_JOURNAL) == py.none && slot(o, R_STACK) == py.zero,
         };
     }

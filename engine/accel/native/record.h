@@ -176,7 +176,7 @@ object* record_of(const launch_t& l, object* selection) {
     share(out, R_INPUTS, parts.all[1]);
     share(out, R_SITE, parts.all[2]);
     share(out, R_SELECTION, selection);
-    share(out, R_ALIASED, py.nowhere);
+    share(out, R_ALIASED, py.no_aliases);
     share(out, R_JOURNAL, py.none);
     share(out, R_STACK, py.zero);
     set(out, R_VALUES, values);

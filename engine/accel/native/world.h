@@ -17,14 +17,14 @@ struct settings_t {
     bool look() {
         object* const c = py.settings;
         const bool same = !own.changed(c);
-        if (!cuts.changed(py.cuts) && same) return plain;
+        if (!cuts.changed(py.schedule) && same) return plain;
         plain = py.dict_get(c, py.print_launches) == py.no && py.dict_get(c, py.verify_fp) == py.no
-            && py.dict_get(c, py.device) == py.host;
+            && py.dict_get(c, py.device) == py.host_name;
         object* const after = py.dict_get(c, py.native_after);
         plain = plain && after && type_of(after) == py.integer && py.as_long(after) >= 0;
         stack = py.dict_get(c, py.stack_limit);
         journal = py.dict_get(c, py.journal_limit);
-        object* const cut = py.dict_get(py.cuts, py.least);
+        object* const cut = py.dict_get(py.schedule, py.least);
         plain = plain && stack && journal && cut && type_of(cut) == py.integer;
         least = plain ? py.as_long(cut) : 0;
         return plain;
@@ -34,14 +34,14 @@ struct settings_t {
     bool for_tapes() {
         object* const c = py.settings;
         if (!tapes.changed(c)) return usual;
-        return usual = py.dict_get(c, py.access) == py.no && py.dict_get(c, py.kept) == py.restores
+        return usual = py.dict_get(c, py.set_verify_access) == py.no && py.dict_get(c, py.set_overwrites) == py.restores
             && py.dict_get(c, py.snapshots) == py.lazy;
     }
 
     // Whether gradients flow where nothing else is said.
     bool flows() {
         if (!flow.changed(py.settings)) return backward;
-        return backward = py.dict_get(py.settings, py.backward) == py.yes;
+        return backward = py.dict_get(py.settings, py.set_enable_backward) == py.yes;
     }
 };
 
@@ -159,7 +159,7 @@ struct way_t {
     void operator=(const way_t&) = delete;
 };
 
-// What a kernel is, for launches: `engine.runtime.quick` has packed it.
+// What a kernel is, for launches: `engine.accel.recipes` has packed it.
 struct recipe_t {
     int64_t count;
     const kinds_t* kinds;

@@ -28,8 +28,8 @@ from engine.autograd.launch.paths import (
 from engine.autograd.launch.recorded_arguments import (
     NotRepeatable,
     RecordedLaunch,
-    kind_of,
     recorded_launch,
+    shape_key,
 )
 from engine.autograd.launch.second_derivative import NoSecondDerivative, check_second
 from engine.autograd.launch.spread import judged, spreads_of
@@ -87,7 +87,7 @@ def check_launch(
     )
     if not record.selection.useful and record.selection.wrt & variants.written:
         return _skipped(result, "gradients stop at it: its enable_backward is False")
-    kind = kind_of(record)
+    kind = shape_key(record)
     like = experience.skipped(kind)
     if like is None and options.leaves and (like := experience.like(kind)) is not None:
         rng = default_rng([0x61A, options.seed, index])

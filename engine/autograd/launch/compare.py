@@ -75,7 +75,11 @@ def compare(
     launch: Evaluations, options: CompareOptions, rng: np.random.Generator,
     pairs: Collection[Pair] | None = None,
 ) -> LaunchComparison:  # fmt: skip
-    """Compares pairs of an input and an output of a launch; all for None."""
+    """Compares pairs of an input and an output of a launch; all for None.
+
+    Verdicts are made where pairs are compared: along directions by `comparison.arbitration`, and of
+    entries by `entries`.
+    """
     tolerance = replace(options.tolerance, epsilon=launch.epsilon)
     compared = _begun(launch, tolerance.relative, pairs)
     size = launch.size

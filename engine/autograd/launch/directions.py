@@ -16,7 +16,7 @@ from engine.autograd.launch.displaced import DisplacedLaunch, norm
 from engine.autograd.launch.evaluation import Evaluation
 from engine.autograd.launch.shaken import forward_noise
 from engine.autograd.launch.tracing import (
-    Disagreement,
+    DirectionalProbe,
     allowed_along,
     between_one_sided,
     forward_along,
@@ -92,7 +92,7 @@ class Directional:
     """What random directions say of each pair, and the first in which a pair failed."""
 
     pairs: Comparisons
-    disagreements: Mapping[Pair, Disagreement]
+    disagreements: Mapping[Pair, DirectionalProbe]
 
 
 def compare_repeated(launch: ComparedLaunch, pairs: Comparisons) -> Comparisons:
@@ -167,7 +167,7 @@ def compare_directions(
     """
     displaced = launch.displaced
     out = dict(pairs)
-    disagreements: dict[Pair, Disagreement] = {}
+    disagreements: dict[Pair, DirectionalProbe] = {}
     grads: dict[str, dict[str, Array]] = {}
     w: dict[str, Array] = {}
     for _ in range(DIRECTIONS):
@@ -179,7 +179,7 @@ def compare_directions(
         grads = {b: launch.gradients(displaced.exact, b, w[b]) for b in launch.outputs}
         for a in launch.inputs:
             asked = [b for b in launch.outputs if (a, b) in out]
-            found = [Disagreement(a, b, w[b], grads[b][a], v[a]) for b in asked]
+            found = [DirectionalProbe(a, b, w[b], grads[b][a], v[a]) for b in asked]
             sums = displaced.slope_of(displaced.weighted({a: v[a]}, {b: w[b] for b in asked}))
             for d, c in zip(found, _along(displaced, found, sums, out), strict=True):
                 out[d.a, d.b] = c
@@ -191,7 +191,7 @@ def compare_directions(
 
 
 def _along(
-    displaced: DisplacedLaunch, asked: Sequence[Disagreement], sums: Slope, pairs: Comparisons
+    displaced: DisplacedLaunch, asked: Sequence[DirectionalProbe], sums: Slope, pairs: Comparisons
 ) -> list[Comparison]:
     """Compares w'Jv of an input with several outputs. sums: by differences, one for each.
 
@@ -236,7 +236,7 @@ def _along(
 
 
 def _on_path(
-    displaced: DisplacedLaunch, d: Disagreement, ad: float, allowed: float
+    displaced: DisplacedLaunch, d: DirectionalProbe, ad: float, allowed: float
 ) -> tuple[float, Judgement] | None:
     """What confirms an adjoint that differences of the launch itself do not confirm.
 
@@ -258,7 +258,7 @@ def _on_path(
     return ref, KINK if between_one_sided(displaced, replace(d, v=v)) else PASS
 
 
-def _summed(displaced: DisplacedLaunch, d: Disagreement, slope: Slope) -> tuple[float, float]:
+def _summed(displaced: DisplacedLaunch, d: DirectionalProbe, slope: Slope) -> tuple[float, float]:
     """w'Jv by the differences of all outputs, and its error."""
     part, weights = displaced.spans[d.b], d.w.ravel()
     with np.errstate(all="ignore"):
@@ -268,7 +268,7 @@ def _summed(displaced: DisplacedLaunch, d: Disagreement, slope: Slope) -> tuple[
 
 
 def _opinions(
-    displaced: DisplacedLaunch, d: Disagreement, ad: float, ref: float, error: float,
+    displaced: DisplacedLaunch, d: DirectionalProbe, ad: float, ref: float, error: float,
     allowed: float,
 ) -> Opinions:  # fmt: skip
     """What forward mode and a closer look at the differences may be asked."""
@@ -279,7 +279,7 @@ def _opinions(
     )  # fmt: skip
 
 
-def _noise(displaced: DisplacedLaunch, d: Disagreement) -> float:
+def _noise(displaced: DisplacedLaunch, d: DirectionalProbe) -> float:
     """What rounding changes w'Jv by, in forward mode."""
     off = forward_noise(displaced, d.a, d.v)[displaced.spans[d.b]]
     with np.errstate(all="ignore"):

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from engine.autograd.launch.recorded_arguments import kind_of
+from engine.autograd.launch.recorded_arguments import shape_key
 from engine.autograd.results import LaunchResult
 from engine.lang.types import UINT64, scalar_of
 from engine.runtime.storage import Hold
@@ -52,7 +52,7 @@ class EqualLaunches:
                 return None
             else:
                 values.append(None)  # no result depends on what was there
-        return kind_of(record), tuple(values)
+        return shape_key(record), tuple(values)
 
     def _digest(self, a: Any, hold: Hold) -> bytes | None:
         known = self._digests.setdefault(hold, {})

@@ -28,7 +28,7 @@ from engine.lang.numbers import epsilon
 from engine.lang.types import ArrayType, is_float, scalar_of
 from engine.runtime import events
 from engine.runtime.device import HOST
-from engine.runtime.execute import Execution, Threads, foreseen
+from engine.runtime.execute import Execution, ThreadRange, foreseen
 from engine.runtime.launch import run
 from engine.runtime.launch_errors import KernelStopped
 from engine.runtime.plan import Plan
@@ -262,7 +262,7 @@ class Evaluation:
         self._run("forward", self._args)
 
     def journaled_forward(
-        self, threads: Threads | None = None, limit: int = 0
+        self, threads: ThreadRange | None = None, limit: int = 0
     ) -> NDArray[np.int64]:
         """Runs a kernel that writes a journal by itself, and gives what it wrote.
 
@@ -286,7 +286,9 @@ class Evaluation:
 
     # ---- derivatives
 
-    def vjp(self, seeds: Mapping[Name, Array], threads: Threads | None = None) -> dict[Name, Array]:
+    def vjp(
+        self, seeds: Mapping[Name, Array], threads: ThreadRange | None = None
+    ) -> dict[Name, Array]:
         """J' w for cotangents by output name. Returns live gradient arrays by owner name.
 
         threads: those that run, begin and end of their linear indices; all for None.

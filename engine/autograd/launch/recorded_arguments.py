@@ -52,7 +52,7 @@ class RecordedLaunch:
     arguments: tuple[Argument, ...]
 
 
-def kind_of(record: LaunchRecord) -> tuple[Any, ...]:
+def shape_key(record: LaunchRecord) -> tuple[Any, ...]:
     """Equal for launches of one kernel over equal grids, with arguments of equal shapes.
 
     Also equal: which arrays have gradients, and which are the same memory.

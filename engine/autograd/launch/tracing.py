@@ -26,8 +26,8 @@ SURE = 16.0
 
 
 @dataclass(frozen=True)
-class Disagreement:
-    """w'J v by the adjoint and by differences differ, for one output b and one input a.
+class DirectionalProbe:
+    """What is known of w'J v by the adjoint, for one output b and one input a.
 
     w: cotangent. g: the adjoint J'w. v: the direction.
     """
@@ -48,7 +48,7 @@ def allowed_along(displaced: DisplacedLaunch, w: Array, g: Array, v: Array, ref:
     return float(displaced.tolerance.of(np.asarray(max(abs(ref), spread)), spread, weight))
 
 
-def differs(displaced: DisplacedLaunch, d: Disagreement, v: Array) -> bool:
+def differs(displaced: DisplacedLaunch, d: DirectionalProbe, v: Array) -> bool:
     """Whether adjoint and differences disagree along v, beyond the differences' own error."""
     slope = displaced.slope_along(d.a, v)
     part = displaced.spans[d.b]
@@ -61,7 +61,7 @@ def differs(displaced: DisplacedLaunch, d: Disagreement, v: Array) -> bool:
     return bool(np.isfinite(diff) and diff > allowed and diff > TRUST * error)
 
 
-def differs_forward(displaced: DisplacedLaunch, d: Disagreement, v: Array) -> bool:
+def differs_forward(displaced: DisplacedLaunch, d: DirectionalProbe, v: Array) -> bool:
     """Whether adjoint and forward mode disagree along v: one run, and no step."""
     forward = forward_along(displaced, replace(d, v=v))
     with np.errstate(all="ignore"):
@@ -69,7 +69,7 @@ def differs_forward(displaced: DisplacedLaunch, d: Disagreement, v: Array) -> bo
     return bool(diff > allowed_along(displaced, d.w, d.g, v, forward))
 
 
-def agrees_forward(displaced: DisplacedLaunch, d: Disagreement) -> bool:
+def agrees_forward(displaced: DisplacedLaunch, d: DirectionalProbe) -> bool:
     """Whether there is a forward mode that agrees with the adjoint along the whole direction."""
     forward = forward_along(displaced, d)
     with np.errstate(all="ignore"):
@@ -77,7 +77,7 @@ def agrees_forward(displaced: DisplacedLaunch, d: Disagreement) -> bool:
     return bool(diff <= allowed_along(displaced, d.w, d.g, d.v, forward))
 
 
-def is_sure(displaced: DisplacedLaunch, d: Disagreement) -> bool:
+def is_sure(displaced: DisplacedLaunch, d: DirectionalProbe) -> bool:
     """Whether differences along a direction are sharp, and forward mode gives the same."""
     if displaced.tolerance.eps is not None or displaced.precision.coarse:
         return False
@@ -90,7 +90,7 @@ def is_sure(displaced: DisplacedLaunch, d: Disagreement) -> bool:
     return bool(abs(ref - forward) <= unsure and abs(ad - ref) > SURE * unsure)
 
 
-def columns_behind(displaced: DisplacedLaunch, d: Disagreement) -> tuple[list[int], bool]:
+def columns_behind(displaced: DisplacedLaunch, d: DirectionalProbe) -> tuple[list[int], bool]:
     """Elements of the input along which the two differ, and whether these are all.
 
     Halves the elements again and again; groups that agree are left out.
@@ -114,7 +114,9 @@ def columns_behind(displaced: DisplacedLaunch, d: Disagreement) -> tuple[list[in
     return sorted(found), not stack
 
 
-def row_behind(displaced: DisplacedLaunch, d: Disagreement, col: int, column: Slope) -> int | None:
+def row_behind(
+    displaced: DisplacedLaunch, d: DirectionalProbe, col: int, column: Slope
+) -> int | None:
     """The output whose entry in one column disagrees; None where it cannot be made out."""
     part = displaced.spans[d.b]
     value, error = column.value[part], column.error[part]
@@ -136,7 +138,7 @@ def row_behind(displaced: DisplacedLaunch, d: Disagreement, col: int, column: Sl
     return int(group[0]) if len(group) else None
 
 
-def between_one_sided(displaced: DisplacedLaunch, d: Disagreement) -> bool:
+def between_one_sided(displaced: DisplacedLaunch, d: DirectionalProbe) -> bool:
     """Whether the adjoint lies between the one-sided slopes along the whole direction."""
     line = displaced.along(d.a, d.v)
     h = displaced.precision.side
@@ -164,14 +166,14 @@ def between_one_sided(displaced: DisplacedLaunch, d: Disagreement) -> bool:
     return not abs(forward - ad) > allowed
 
 
-def forward_along(displaced: DisplacedLaunch, d: Disagreement) -> float:
+def forward_along(displaced: DisplacedLaunch, d: DirectionalProbe) -> float:
     """w' J v by forward mode; NaN where there is none."""
     moved = displaced.forward_along(d.a, d.v)[displaced.spans[d.b]]
     with np.errstate(all="ignore"):
         return float(np.where(d.w.ravel() == 0, 0.0, d.w.ravel() * moved).sum())
 
 
-def only_by_size(displaced: DisplacedLaunch, d: Disagreement) -> bool:
+def only_by_size(displaced: DisplacedLaunch, d: DirectionalProbe) -> bool:
     """Whether the two agree once elements far smaller than the others move by their own size.
 
     A direction moves them by the others' size, across poles and kinks if there are some.
@@ -183,7 +185,9 @@ def only_by_size(displaced: DisplacedLaunch, d: Disagreement) -> bool:
     return not differs(displaced, d, np.where(small, d.v * size, d.v))
 
 
-def differs_near_by(displaced: DisplacedLaunch, d: Disagreement, rng: np.random.Generator) -> bool:
+def differs_near_by(
+    displaced: DisplacedLaunch, d: DirectionalProbe, rng: np.random.Generator
+) -> bool:
     """Whether the two also disagree at a random point close by, away from kinks."""
     exact = displaced.exact
     beside = {}

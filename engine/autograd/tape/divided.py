@@ -13,7 +13,7 @@ from itertools import chain
 
 from engine.autograd.comparison.tolerance import Tolerance
 from engine.autograd.launch.experience import Experience
-from engine.autograd.launch.recorded_arguments import kind_of
+from engine.autograd.launch.recorded_arguments import shape_key
 from engine.autograd.results import LaunchResult, TapeResult
 from engine.autograd.tape.check import (
     check_one,
@@ -110,7 +110,7 @@ class DividedCheck:
         for _, _, record in chain.from_iterable(self._todo.values()):
             launch = record.launch
             if launch is not None:
-                out.add(kind_of(launch))
+                out.add(shape_key(launch))
         return out
 
     def part(self, number: int, launches: Iterable[LaunchResult]) -> TapeResult:

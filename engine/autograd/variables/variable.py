@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from engine.autograd.variables.element_names import element_name
 from engine.classes import dataclass
 from engine.lang.structs import (
+    COMPOUND,
     ElementType,
     IndexedArrayType,
     StructArrayType,
@@ -155,6 +156,8 @@ def _groups(kind: UserType, first: int) -> Iterator[list[tuple[int, ArrayType]]]
         for field in kind.fields.values():
             yield from _groups(field, first)
             first += len(leaves(field))
+    elif isinstance(kind, COMPOUND):
+        raise TypeError(f"nothing says where the arrays of {kind} are")
 
 
 def _behind(element: ElementType, ndim: int) -> UserType:

@@ -58,7 +58,7 @@ class Detector:
 
     # ---- beside the tapes
 
-    def launched(self, launch: BoundLaunch) -> None:
+    def unrecorded(self, launch: BoundLaunch) -> None:
         """A launch is about to run that no tape records."""
 
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
@@ -92,7 +92,7 @@ class Detector:
     def ended(self, tape: Followed, run: Pass) -> None:
         """The pass came to its end."""
 
-    def left(self, tape: Followed, done: bool) -> None:
+    def pass_over(self, tape: Followed, done: bool) -> None:
         """The pass is over, by an exception unless done: let go of its arrays.
 
         It comes after `ended` of all detectors. `tape.run` is None if memory ran out as it began.

@@ -474,7 +474,7 @@ def _reused(record: LaunchRecord) -> Iterator[tuple[int, bool]]:
     now = record._now()
     for p in record.plan.floats:
         known = p.name in now.wrt and p.index in record.holds
-        saved = now.recorded and p.name in now.journaled
+        saved = now.saves_journal and p.name in now.journaled
         if known and p.index not in now.reads and not saved:
             if p.name in reuse.lost or p.name in reuse.back:
                 yield p.index, p.name in reuse.lost

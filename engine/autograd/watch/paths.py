@@ -153,7 +153,7 @@ class Paths:
 
     # ---- beside it
 
-    def launched(self, launch: BoundLaunch) -> None:
+    def unrecorded(self, launch: BoundLaunch) -> None:
         """A launch ran off the tape."""
         self.follow(self._tape.live)
         plan, values, site = launch.plan, launch.values, launch.site

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def detectors() -> list[type[Detector]]:
-    """All detectors, in the order of the names of their modules."""
+    """All detectors, in the order of the names of their modules, which is that of their events.
+
+    `overwrites` has to come after `aliasing`, which puts arrays back.
+    """
     from engine.autograd.watch.detector import Detector
 
     return [

@@ -88,8 +88,8 @@ class Witness(Monitor):
                 program.aside.at(a.storage).put(a, None)
         program.look_at_gone()
         program.writes.launching(launch.site, launch.plan.kernel.key)
-        for d in program.listeners("launched"):
-            d.launched(launch)
+        for d in program.listeners("unrecorded"):
+            d.unrecorded(launch)
 
     @alone
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
@@ -159,8 +159,8 @@ class Witness(Monitor):
         if run is not None:
             for d in self._program.listeners("ended"):
                 d.ended(followed, run)
-        for d in self._program.listeners("left"):
-            d.left(followed, run is not None)
+        for d in self._program.listeners("pass_over"):
+            d.pass_over(followed, run is not None)
         if run is not None:
             followed.settled(run.records)
             self._program.has_run(followed)

@@ -28,9 +28,24 @@ class Brief:
     stack, journal: the limits of all its runs. cost: operations of one, None where that is unknown.
     """
 
-    __slots__ = ("_bound", "_call", "_entry", "_idle", "_layout", "_left", "_limits", "_marks",
-                 "_template", "_work", "address", "cost", "journal", "stack",
-                 "threads", "words")  # fmt: skip
+    __slots__ = (
+        "_bound",
+        "_call",
+        "_entry",
+        "_idle",
+        "_layout",
+        "_limits",
+        "_marks",
+        "_runs_until_native",
+        "_template",
+        "_work",
+        "address",
+        "cost",
+        "journal",
+        "stack",
+        "threads",
+        "words",
+    )  # fmt: skip
 
     def __init__(
         self, entry: Entry, dim: tuple[int, ...], limits: Limits, threads: Threads | None,
@@ -53,14 +68,14 @@ class Brief:
         self.words: object = None
         self.address: int | None = None
         self._marks = marks
-        self._left = config.native_after  # runs before one goes without Python
+        self._runs_until_native = config.native_after  # runs before one goes without Python
         # Structures that no thread uses: a list gives and takes one at a time.
         self._idle: list[tuple[bytearray, object]] = []
 
-    def parts(self) -> tuple[int, bytes, bytes, int]:
-        """What a run needs: the code's address, its launch structure, arguments that follow those
+    def batch_parts(self) -> tuple[int, bytes, bytes, int]:
+        """The code's address, its launch structure, the arguments that follow those of a run.
 
-        of each run, and the work that decides whether it is cut.
+        Also the work that decides whether it is cut.
         """
         address = ctypes.cast(self._entry.code, ctypes.c_void_p).value or 0
         return address, self._template, self._bound, self._work
@@ -86,20 +101,22 @@ class Brief:
         self._call(args, state[1])
         if state[0] == self._template:
             self._idle.append(state)
-            self._left -= 1
-            if self._left <= 0:
+            self._runs_until_native -= 1
+            if self._runs_until_native <= 0:
                 self.hurry()
             return NOTHING
-        return runner.ended(runner.Launch.from_buffer(state[0]), args, None, self._limits, spare)
+        return runner.ended(
+            runner.LaunchState.from_buffer(state[0]), args, None, self._limits, spare
+        )
 
-    def left(
+    def outcome_of(
         self, values: list[Any], args: bytes, came: bytes, spare: Callable[[], Entry] | None
     ) -> Outcome:
         """What came of a run without Python that left something: its launch structure."""
         marks = self._marks
         if marks is not None and marks.gradients:
             args += b"".join([values[i]._grad._packed for i in marks.places])
-        state = runner.Launch.from_buffer_copy(came)
+        state = runner.LaunchState.from_buffer_copy(came)
         return runner.ended(state, args + self._bound, None, self._limits, spare)
 
     def _ends_soon(self) -> bool:
@@ -110,7 +127,7 @@ class Brief:
 
     def hurry(self) -> None:
         """Has runs from now on done without Python, if that can be and `config` allows it."""
-        self._left = max(config.native_after, 1)
+        self._runs_until_native = max(config.native_after, 1)
         accelerator.repeated(self)
 
     @property

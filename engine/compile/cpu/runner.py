@@ -49,7 +49,7 @@ class Buffer(ctypes.Structure):
     limit: int
 
 
-class Launch(ctypes.Structure):
+class LaunchState(ctypes.Structure):
     """`eng_launch`: what an entry point is told, and what it says.
 
     dim: the grid, row-major; the first `ndim` count. begin, end: linear thread indices.
@@ -113,7 +113,7 @@ class CpuJournal(Journal):
     __slots__ = ("_parts", "bounds", "winners")
 
     def __init__(
-        self, parts: Sequence[Launch], bounds: tuple[int, ...], winners: Sequence[Winners] = ()
+        self, parts: Sequence[LaunchState], bounds: tuple[int, ...], winners: Sequence[Winners] = ()
     ) -> None:
         self._parts = parts
         self.bounds = bounds
@@ -135,7 +135,7 @@ class CpuJournal(Journal):
     def words(self) -> NDArray[np.int64]:
         return np.frombuffer(b"".join(contents(p.journal) for p in self._parts), np.int64)
 
-    def lend(self, states: Sequence[Launch]) -> None:
+    def lend(self, states: Sequence[LaunchState]) -> None:
         """Makes the values readable by a run of the same parts, which must not free them."""
         for mine, state in zip(self._parts, states, strict=True):
             ctypes.memmove(ctypes.byref(state.journal), ctypes.byref(mine.journal), _BUFFER)
@@ -147,9 +147,9 @@ class CpuJournal(Journal):
             release(p)
 
 
-def new_launch(dim: Sequence[int]) -> Launch:
+def new_launch(dim: Sequence[int]) -> LaunchState:
     """A launch of all threads of a grid of 1 to 4 axes, with empty buffers and no limits."""
-    return Launch.from_buffer_copy(template(tuple(dim), Limits(0, 0)))
+    return LaunchState.from_buffer_copy(template(tuple(dim), Limits(0, 0)))
 
 
 def contents(buffer: Buffer) -> bytes:
@@ -157,7 +157,7 @@ def contents(buffer: Buffer) -> bytes:
     return ctypes.string_at(buffer.data, buffer.size) if buffer.data else b""
 
 
-def release(launch: Launch) -> None:
+def release(launch: LaunchState) -> None:
     """Frees the memory that kernels allocated for a launch. May be called again."""
     for buffer in (launch.stack, launch.journal, launch.output):
         _drop(buffer)
@@ -228,7 +228,7 @@ def prepare(entry: Entry, dim: tuple[int, ...], args: bytes) -> None:
     known = entry.code, len(dim), args
     if _prepared.get(id(entry.code)) == known:
         return
-    probe = Launch.from_buffer_copy(template(dim, _NO_LIMITS))
+    probe = LaunchState.from_buffer_copy(template(dim, _NO_LIMITS))
     probe.end = probe.begin
     call(entry, args, probe)
     if len(_prepared) >= _BRIEFLY:
@@ -242,14 +242,14 @@ _BRIEFLY = 64
 _NO_LIMITS = Limits(0, 0)
 
 
-def call(entry: Entry, args: bytes, state: Launch) -> None:
+def call(entry: Entry, args: bytes, state: LaunchState) -> None:
     """Runs threads of a kernel, whose form for any arrays is made where it is needed."""
     entry.code(args, ctypes.byref(state))
     if state.error == NOT_MADE:
         _made(state)(args, ctypes.byref(state))
 
 
-def _made(state: Launch) -> Callable[[bytes, Any], None]:
+def _made(state: LaunchState) -> Callable[[bytes, Any], None]:
     """The entry point of a kernel whose form for any arrays is there now."""
     from engine.compile.cpu.forms import made  # late: most launches need none
 
@@ -274,7 +274,7 @@ def _whole(
     journal: Journal | None,
     spare: Callable[[], Entry] | None,
 ) -> Outcome:
-    state = Launch.from_buffer_copy(template(dim, limits))
+    state = LaunchState.from_buffer_copy(template(dim, limits))
     if threads is not None:
         state.begin, state.end = threads
     if journal is not None:
@@ -285,7 +285,7 @@ def _whole(
 
 
 def ended(
-    state: Launch, args: bytes, journal: Journal | None, limits: Limits,
+    state: LaunchState, args: bytes, journal: Journal | None, limits: Limits,
     spare: Callable[[], Entry] | None,
 ) -> Outcome:  # fmt: skip
     """What came of a launch that ran as a whole, and may have to go on."""
@@ -317,13 +317,13 @@ def _in_parts(
     workers, done, memory = pool(), 0, None
     taken, dealt = frozenset[str](), []
     if isinstance(journal, CpuJournal):
-        journal.lend(list((Launch * count).from_buffer(structures)))
+        journal.lend(list((LaunchState * count).from_buffer(structures)))
         taken = journal.taken(entry)
     if not taken and workers is not None and how.told is not None:
         done, memory = _at_once(workers, how.told, entry.code, args, structures, count, n)
         if done == DONE:
             return NOTHING
-    states = (Launch * count).from_buffer(structures)
+    states = (LaunchState * count).from_buffer(structures)
     words = np.frombuffer(structures, np.int64).reshape(count, -1)
     if done == LEFT:
         assert how.told is not None and memory is not None
@@ -401,7 +401,7 @@ def _at_once(
 
 def _run_parts(
     workers: Pool | None, entry: Entry, blocks: bytes, stride: int,
-    states: ctypes.Array[Launch], parts: Sequence[int], threads: int,
+    states: ctypes.Array[LaunchState], parts: Sequence[int], threads: int,
 ) -> None:  # fmt: skip
     if workers is not None:
         wanted = (ctypes.c_int64 * len(parts))(*parts)
@@ -418,7 +418,7 @@ def _run_parts(
 
 
 def _outcome(
-    states: Sequence[Launch], bounds: tuple[int, ...], journal: Journal | None, limits: Limits,
+    states: Sequence[LaunchState], bounds: tuple[int, ...], journal: Journal | None, limits: Limits,
     winners: Sequence[Winners] = (),
 ) -> Outcome:  # fmt: skip
     if journal is not None:

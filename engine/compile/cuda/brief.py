@@ -67,7 +67,7 @@ class Brief:
         found = kept[args] = made.ready(entry.code), made
         return found
 
-    def left(
+    def outcome_of(
         self, values: list[Any], args: bytes, came: bytes, spare: Callable[[], Entry] | None
     ) -> Outcome:
         """Nothing is left of many: there is no such way on a GPU."""

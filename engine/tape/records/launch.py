@@ -58,7 +58,7 @@ class LaunchRecord(LaunchArguments):
         return self._now().reads
 
     def reads_journal(self) -> bool:
-        return self.journal is not None and self._now().recorded
+        return self.journal is not None and self._now().saves_journal
 
     @property
     def journal_bytes(self) -> int:
@@ -76,7 +76,7 @@ class LaunchRecord(LaunchArguments):
         present = self.plan.select(self.values, self.aliased)
         if present is then or present.wrt <= then.wrt:
             return then
-        if present.recorded:
+        if present.saves_journal:
             late = ", ".join(sorted(present.wrt - then.wrt))
             raise TapeError(
                 Diagnostic(
@@ -87,7 +87,7 @@ class LaunchRecord(LaunchArguments):
             )  # fmt: skip
         return present
 
-    def _restored(self, restored: Sequence[Restoration]) -> tuple[bytes, list[Any]]:
+    def _restored_arguments(self, restored: Sequence[Restoration]) -> tuple[bytes, list[Any]]:
         """The arguments with saved contents in their places, and what keeps these alive."""
         values = list(self.values)
         for x in restored:
@@ -147,7 +147,7 @@ class LaunchRecord(LaunchArguments):
         """Whether its adjoint can run as it did before: there is nothing to compile or to say."""
         found = self.selection
         return (
-            found.adjoint is not None and self.dim in found.cleared and not events.sanitizers()
+            found.adjoint is not None and self.dim in found.ready_grids and not events.sanitizers()
             and config.overwrites != "present"
             and self.plan.select(self.values, self.aliased) is found
         )  # fmt: skip
@@ -160,7 +160,7 @@ class LaunchRecord(LaunchArguments):
         self.check_late(selection.wrt)
         plan = self.plan
         if not events.sanitizers() and plan.has_adjoint(selection):
-            self._clear(selection)
+            self._mark_ready(selection)
             return []
         what: Request = (
             plan.backend, plan.variants, "adjoint", selection.wrt, selection.journaled
@@ -171,7 +171,7 @@ class LaunchRecord(LaunchArguments):
             else what
         ]
 
-    def _clear(self, selection: Selection) -> None:
+    def _mark_ready(self, selection: Selection) -> None:
         """Notes that the adjoint is there, and that nothing is to be said of launches like this."""
         plan, wrt = self.plan, selection.wrt
         variants = plan.variants
@@ -181,9 +181,9 @@ class LaunchRecord(LaunchArguments):
             or variants.late(wrt, self.aliased) or 0 in self.dim
         ):  # fmt: skip
             return
-        if len(selection.cleared) >= _KEPT:
-            selection.cleared.clear()
-        selection.cleared.add(self.dim)
+        if len(selection.ready_grids) >= _KEPT:
+            selection.ready_grids.clear()
+        selection.ready_grids.add(self.dim)
         selection.adjoint = plan.adjoint(wrt, selection.journaled)
 
     def reverse(self, restored: Sequence[Restoration] = ()) -> None:
@@ -204,7 +204,7 @@ class LaunchRecord(LaunchArguments):
         grads = self.gradients(selection)
         for g in grads:
             g.storage.before_write(g.lo, g.hi)
-        blob, _alive = self._restored(restored) if restored else (self.blob, None)
+        blob, _alive = self._restored_arguments(restored) if restored else (self.blob, None)
         blob += b"".join([g._packed for g in grads])
         with self._rewritten() if self.plan.variants.rewritten else _NOTHING:
             adjoint = self.plan.adjoint(selection.wrt, selection.journaled)
@@ -212,7 +212,7 @@ class LaunchRecord(LaunchArguments):
         self._look(selection, grads)
 
     def run_ready(self) -> None:
-        """The same for most passes."""
+        """`reverse` where nothing is to be compiled, restored or warned of."""
         selection, values = self.selection, self.values
         adjoint = selection.adjoint
         assert adjoint is not None

@@ -143,7 +143,7 @@ class LinearRecord(Record):
         return () if self.src is None else (self.src,)
 
     def alike(self, number: Callable[[Any], object]) -> Hashable:
-        return self.kind, super().alike(number)
+        return self.kind, self.numbers, super().alike(number)
 
     def passes_gradient(self, a: array) -> bool:
         return self.src is not None and self.src.requires_grad

@@ -96,7 +96,7 @@ def native() -> Any:
     """The launcher in C++, made at once; None where it cannot be."""
     wp.Tape  # noqa: B018  # says what tapes are
     maker = launcher.Maker(Accelerator())
-    maker.make(ctypes.sizeof(runner.Launch))
+    maker.make(ctypes.sizeof(runner.LaunchState))
     return maker.functions
 
 

@@ -42,7 +42,7 @@ def versions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 def remake() -> None:
     """Tells the library once more what it is told."""
-    launcher.Maker(Accelerator()).make(ctypes.sizeof(runner.Launch))
+    launcher.Maker(Accelerator()).make(ctypes.sizeof(runner.LaunchState))
 
 
 @pytest.mark.parametrize("name", SETTINGS)

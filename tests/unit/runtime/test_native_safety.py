@@ -246,14 +246,14 @@ def test_grids_that_were_forgotten(
             wp.launch(says, 2, [1])
         forward = says.plan.forward
         came: list[Any] = []
-        left = type(forward).left
+        left = type(forward).outcome_of
 
         def forgotten(self: Any, *args: Any) -> Any:
             self.briefs.clear()
             came.append(True)
             return left(self, *args)
 
-        monkeypatch.setattr(type(forward), "left", forgotten)
+        monkeypatch.setattr(type(forward), "outcome_of", forgotten)
         capfd.readouterr()
         wp.launch(says, 2, [7])
     assert came and capfd.readouterr().out.split() == ["7", "7"]

@@ -205,7 +205,7 @@ def test_it_runs_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
 def test_it_is_made_meanwhile() -> None:
     maker = launcher.Maker(Accelerator())
-    maker.ask(ctypes.sizeof(runner.Launch))
+    maker.ask(ctypes.sizeof(runner.LaunchState))
     for _ in range(600):
         if maker.functions is not None:
             break

@@ -12,7 +12,7 @@ PROGRAM = """
 import sys
 import engine as wp
 from engine.accel.launcher import maker
-from engine.tape.passes import PassLog, noting
+from engine.tape.pass_log import PassLog, noting
 spoiling = sys.argv[1]
 if spoiling:
     from tests.spoiling import install

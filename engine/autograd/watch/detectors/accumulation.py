@@ -48,7 +48,7 @@ class Accumulation(Detector):
     def ended(self, tape: Followed, run: Pass) -> None:
         self._accumulated.ended(tape.tape, run)
 
-    def left(self, tape: Followed, done: bool) -> None:
+    def pass_over(self, tape: Followed, done: bool) -> None:
         self._accumulated.left(tape.tape)
 
     def closed(self) -> None:

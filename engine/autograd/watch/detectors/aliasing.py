@@ -62,7 +62,7 @@ class Aliasing(Detector):
         if found is not None:
             tape.tell(found)
 
-    def left(self, tape: Followed, done: bool) -> None:
+    def pass_over(self, tape: Followed, done: bool) -> None:
         self._gradients.pop(tape, None)
 
 

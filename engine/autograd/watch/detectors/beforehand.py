@@ -44,7 +44,7 @@ class Beforehand(Detector):
         self._followed: dict[Followed, int] = {}
         self._used: dict[tuple[Leaf, Edge], tuple[Followed, Site | None]] = {}
 
-    def launched(self, launch: BoundLaunch) -> None:
+    def unrecorded(self, launch: BoundLaunch) -> None:
         if self.program.passed_over() is not None:
             return  # the tape tells of it, to which it belongs
         self._catch_up()
@@ -92,7 +92,7 @@ class Beforehand(Detector):
     def forgetting(self, tape: Followed, records: Sequence[Record]) -> None:
         self._follow(tape, records)
 
-    def left(self, tape: Followed, done: bool) -> None:
+    def pass_over(self, tape: Followed, done: bool) -> None:
         self._look_back()
 
     def closed(self) -> None:

@@ -12,13 +12,13 @@ from engine.tape.backward import Pass
 class BrokenPaths(Detector):
     """Tells a tape of its ways that are cut (`Broken`), at its first backward pass."""
 
-    def launched(self, launch: BoundLaunch) -> None:
+    def unrecorded(self, launch: BoundLaunch) -> None:
         over = self.program.passed_over()
         for paths in self.program.open_paths():
             if over is not None and paths is over[0].paths:
                 paths.replayed(launch, over[1].site, over[1].kind)
             else:
-                paths.launched(launch)
+                paths.unrecorded(launch)
 
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         over = self.program.passed_over()

@@ -14,7 +14,7 @@ class Creation(Detector):
         super().__init__(program)
         self._told: dict[Followed, int] = {}
 
-    def left(self, tape: Followed, done: bool) -> None:
+    def pass_over(self, tape: Followed, done: bool) -> None:
         if not done or tape.run is None:
             return
         tape.look(tape.run.records)

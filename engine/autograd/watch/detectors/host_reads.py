@@ -90,7 +90,7 @@ class HostReads(Detector):
             if sought is not None:
                 tape.tell(sought)
 
-    def left(self, tape: Followed, done: bool) -> None:
+    def pass_over(self, tape: Followed, done: bool) -> None:
         self._of(tape).reading.ended()
 
     def _sought(self, tape: Followed, known: _Reads, run: Pass) -> Sought | None:

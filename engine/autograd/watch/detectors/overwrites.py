@@ -58,7 +58,7 @@ class Overwrites(Detector):
     def before(self, tape: Followed, number: int) -> None:
         self._tapes[tape].reads.before(number)
 
-    def left(self, tape: Followed, done: bool) -> None:
+    def pass_over(self, tape: Followed, done: bool) -> None:
         known = self._tapes.get(tape)
         if known is None:
             return

@@ -19,11 +19,12 @@ import engine as wp
 from adtool import codec
 from engine.archive import Archive, ArchiveError, pack, unpack
 from engine.autograd import WholeResult, check_tape, jvp
-from engine.runtime import events
+from engine.runtime.transfer import store_linear
 from engine.tape import records
 from engine.tape.records import CopyRecord, FillRecord, LinearRecord, kind_of
 from tests.unit.archive.test_round_trip import Memory
 from tests.unit.autograd.tape.test_end_to_end import F, N, ramp, square, total, zeros
+from tests.unit.runtime.launching import way
 
 FACTOR = -1.5
 
@@ -61,13 +62,8 @@ class ScaleRecord(LinearRecord, kind="scale", constants=1):
 
 
 def scale(dest: Any, src: Any, factor: float = FACTOR) -> None:
-    tape = events.tape()
-    assert tape is not None
-    written = tape.record_write("scale", "scale", dest, src, (factor,))
-    dest.storage.before_write(dest.lo, dest.hi)
-    dest._put(factor * src._host())
-    if written is not None:
-        written()
+    put = lambda: dest._put(factor * src._host())  # noqa: E731
+    store_linear("scale", "scale", dest, src, put, (factor,))
 
 
 def recorded() -> tuple[Any, Any, Any]:
@@ -101,6 +97,36 @@ def archived() -> tuple[Any, Memory]:
     store = Memory()
     archive, _ = pack([captured()], store)
     return codec.loads(Archive, codec.dumps(archive)), store
+
+
+@pytest.mark.parametrize("taped", [False, True])
+@pytest.mark.parametrize("native", [False, True])
+def test_a_graph_runs_it_as_it_is(
+    taped: bool, native: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy of a graph may be part of a native call; this must not become one."""
+    with way(monkeypatch, "native" if native else False):
+        x, y, z = ramp(), zeros(), zeros()
+
+        def run() -> None:
+            scale(y, x)
+            wp.copy(z, y)
+            wp.copy(y, z)
+
+        with wp.ScopedCapture() as capture:
+            if taped:
+                tape = wp.Tape()
+                with tape:
+                    run()
+                tape.backward(grads={y: wp.ones_like(y)})
+            else:
+                run()
+        for _ in range(40):
+            x.grad.zero_()
+            y.zero_()
+            wp.capture_launch(capture.graph)
+            assert np.array_equal(y.numpy(), np.float32(FACTOR) * x.numpy())
+            assert not taped or np.array_equal(x.grad.numpy(), np.full(N, FACTOR, np.float32))
 
 
 def test_it_runs_backward() -> None:
