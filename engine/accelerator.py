@@ -73,7 +73,7 @@ class Accelerator:
     def compiled(self, plan: Any, forward: Any) -> None:
         """To be told of the plan of a kernel that was compiled, and of its forward form."""
 
-    def repeated(self, brief: Any) -> None:
+    def repeated(self, cached_launch: Any) -> None:
         """To be told of a kernel and a grid that have run `config.native_after` times."""
 
 

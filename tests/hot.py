@@ -25,7 +25,7 @@ import engine as wp
 from engine.accel import launcher
 from engine.compile.backend import Limits
 from engine.compile.cpu import CPU, runner
-from engine.compile.cpu.brief import Brief
+from engine.compile.cpu.cached_launch import CachedLaunch
 from engine.diagnostics import EngineError
 from engine.runtime import events, launch
 from engine.runtime.execute import Executable, Execution
@@ -112,11 +112,11 @@ def prepare(plan: Plan, dim: tuple[int, ...], values: list[Any], blob: bytes) ->
 def shorten(executable: Executable, dim: tuple[int, ...], args: bytes) -> None:
     """Has a grid run in the short way, if there is one."""
     entry = executable._entry
-    if entry is not None and not executable.briefs.get(dim):
+    if entry is not None and not executable.cached_launches.get(dim):
         limits = Limits(wp.config.stack_limit_bytes, wp.config.journal_limit_bytes)
-        executable._prepare_brief(entry, dim, args, limits)
-    if brief := executable.briefs.get(dim):
-        cast("Brief", brief).hurry()
+        executable._prepare_cached_launch(entry, dim, args, limits)
+    if cached_launch := executable.cached_launches.get(dim):
+        cast("CachedLaunch", cached_launch).request_native()
 
 
 @contextmanager

@@ -20,7 +20,7 @@ _NUMBER = struct.Struct("<q")
 
 
 class Write:
-    """How memory is filled or copied: what a `Brief` is of a kernel."""
+    """How memory is filled or copied: what a `CachedLaunch` is of a kernel."""
 
     __slots__ = ("_code", "cost")
 
@@ -29,7 +29,7 @@ class Write:
         self.cost = nbytes // 4
 
     def batch_parts(self) -> tuple[int, bytes, bytes, int]:
-        """See `Brief.batch_parts`."""
+        """See `CachedLaunch.batch_parts`."""
         return self._code, runner.template((1,), Limits(0, 0)), b"", 0
 
 
@@ -63,13 +63,13 @@ class Batch:
         words, self._ends, cost = [], [], 0
         self._most = 0
         begins: dict[bytes, int] = {}
-        for number, (brief, args, _) in enumerate(steps):
-            code, template, bound, work = brief.batch_parts()
+        for number, (cached_launch, args, _) in enumerate(steps):
+            code, template, bound, work = cached_launch.batch_parts()
             if template not in begins:
                 begins[template] = self._address(template)
             words += [code, self._address(args + bound), begins[template]]
             self._most = max(self._most, work)
-            cost += UNKNOWN if brief.cost is None else max(brief.cost, LEAST)
+            cost += UNKNOWN if cached_launch.cost is None else max(cached_launch.cost, LEAST)
             if cost >= SLICE or number == len(steps) - 1:
                 self._ends.append(number + 1)
                 cost = 0
@@ -112,8 +112,8 @@ class Batch:
                     done[0] = cell.value = first
 
     def _left(self, number: int, came: bytes) -> Outcome:
-        brief, args, spare = self._steps[number]
-        args += brief.batch_parts()[2]
+        cached_launch, args, spare = self._steps[number]
+        args += cached_launch.batch_parts()[2]
         state = runner.LaunchState.from_buffer_copy(came, _NUMBER.size)
         return runner.ended(state, args, None, self.limits, spare)
 

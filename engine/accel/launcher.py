@@ -219,7 +219,7 @@ def kinds_words(kinds: Sequence[tuple[Any, Type]]) -> Words | None:
 def run_words(
     entry: int, template: bytes, bound: bytes, marked: Sequence[int], soon: bool
 ) -> Words | None:
-    """What native functions are told of a brief; None where there are too many arrays.
+    """What native functions are told of a cached_launch; None where there are too many arrays.
 
     entry: the kernel's address. template: its launch structure. marked: positions of the arrays
     that are written, or whose gradients follow the arguments. soon: no other thread of Python is

@@ -15,7 +15,7 @@ from engine.runtime.array import array
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from engine.compile.cpu.brief import Brief
+    from engine.compile.cpu.cached_launch import CachedLaunch
     from engine.runtime.execute import Executable
     from engine.runtime.plan import Plan
 
@@ -31,18 +31,18 @@ def compiled(plan: Plan, forward: Executable) -> None:
             plan._recipe, plan.recipe = made, None if made is None else made.at
 
 
-def repeated(brief: Brief) -> None:
+def repeated(cached_launch: CachedLaunch) -> None:
     """Has runs of a kernel over a grid go natively from now on, where that can be."""
-    if config.native_after < 0 or not brief.may_be_native:
+    if config.native_after < 0 or not cached_launch.may_be_native:
         return
     if maker.functions is None:
-        maker.ask(brief.state_size)
+        maker.ask(cached_launch.state_size)
     if maker.functions is None:
         return
-    words = run_words(*brief.native_parts())
+    words = run_words(*cached_launch.native_parts())
     with _lock:
-        if words is not None and brief.address is None:
-            brief.words, brief.address = words, words.at
+        if words is not None and cached_launch.address is None:
+            cached_launch.words, cached_launch.address = words, words.at
 
 
 def finish(plan: Plan, dim: Any, state: bytes, of: Any) -> None:

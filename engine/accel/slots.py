@@ -41,8 +41,8 @@ _SETTINGS = (
     "lazy", "snapshot_limit_bytes", "native_after", "LEAST",
 )  # fmt: skip
 # By the names of `known`.
-CLASSES = ("array", "plain_kind", "brief", "storage", "hold", "chunk", "record", "tape", "kernel",
-           "plan")  # fmt: skip
+CLASSES = ("array", "plain_kind", "cached_launch", "storage", "hold", "chunk", "record", "tape",
+           "kernel", "plan")  # fmt: skip
 OBJECTS = (
     "no_aliases",
     "settings",
@@ -62,8 +62,8 @@ _SLOTS = {
     "storage": ("writable", "guard", "_hold", "version", "external", "_views", "lo", "nbytes",
                 "owner", "device", "_copier", "_frozen", "kept", "reads"),
     "hold": ("storage", "lo", "hi", "version", "unseen", "start", "end", "chunks"),
-    "brief": ("address", "_work", "stack", "journal"),
-    "executable": ("briefs",),
+    "cached_launch": ("address", "_work", "stack", "journal"),
+    "executable": ("cached_launches",),
     "selection": ("executable", "watched", "adjoint", "ready_grids"),
     "record": ("plan", "dim", "values", "blob", "input_count", "_site", "aliased", "selection",
                "journal", "stack_bytes", "held"),
@@ -157,7 +157,7 @@ def known() -> dict[str, Any]:
     from engine import config
     from engine.accel.recipes import finish
     from engine.compile.cpu import CPU, schedule
-    from engine.compile.cpu.brief import Brief
+    from engine.compile.cpu.cached_launch import CachedLaunch
     from engine.diagnostics.site import Site, call_site
     from engine.lang.types import ArrayType
     from engine.runtime import events, storage
@@ -173,8 +173,8 @@ def known() -> dict[str, Any]:
     from engine.tape.tape import Tape
 
     return {
-        "array": array, "plain_kind": ArrayType, "brief": Brief, "hold": storage.Hold,
-        "chunk": Chunk, "storage": storage.Storage, "executable": Executable,
+        "array": array, "plain_kind": ArrayType, "cached_launch": CachedLaunch,
+        "hold": storage.Hold, "chunk": Chunk, "storage": storage.Storage, "executable": Executable,
         "selection": Selection, "site_type": Site, "no_aliases": NOBODY, "settings": vars(config),
         "schedule": vars(schedule), "host_name": HOST.alias, "here": events.here, "site": call_site,
         "total": Chunk.total, "allocate": CPU.allocate, "host_device": HOST, "kernel": Kernel,

@@ -145,7 +145,7 @@ class Properties:
     pci_bus_id: str
 
 
-class Brief(Protocol):
+class CachedLaunch(Protocol):
     """A short way to run small launches that are alike.
 
     stack, journal: the limits of all its runs.
@@ -362,10 +362,10 @@ class Backend(ABC):
         del entry, dim, args, journal
         return None
 
-    def brief(
+    def cached_launch(
         self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
         marks: Marks | None = None,
-    ) -> Brief | None:  # fmt: skip
+    ) -> CachedLaunch | None:  # fmt: skip
         """A short way to run launches like this one, without a journal; None for none."""
         del entry, dim, args, limits, marks
         return None

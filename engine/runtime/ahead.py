@@ -37,13 +37,13 @@ def requests(plan: Plan, given: Sequence[Any]) -> list[Request]:
     values = list(given)
     try:
         enabled = plan.kernel.enable_backward
-        forms = plan.forms(plan.mask(values), plan.aliased(values), enabled)
+        activity = plan.activity(plan.mask(values), plan.aliased(values), enabled)
     except EngineError:  # of the derivative
         return []
-    if not forms.useful:
+    if not activity.useful:
         return []
-    those = _BOTH if forms.saves_journal else _BOTH[1:]
-    return _those(plan, those, forms.wrt, forms.journaled)
+    those = _BOTH if activity.saves_journal else _BOTH[1:]
+    return _those(plan, those, activity.wrt, activity.journaled)
 
 
 def with_adjoint(plan: Plan, wrt: Names, journaled: Names) -> None:

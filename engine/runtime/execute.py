@@ -21,7 +21,7 @@ from engine.compile.backend import (
     STACK_LIMIT,
     TOO_LARGE,
     Backend,
-    Brief,
+    CachedLaunch,
     Entry,
     Journal,
     Limits,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 ThreadRange = tuple[int, int]
 Done = Callable[["Journal | None"], None]
-_BRIEFS = 64  # grids of one kernel that are remembered
+_CACHED = 64  # grids of one kernel that are remembered
 _limits = lru_cache(maxsize=8)(Limits)  # that of the last launch is that of the next one
 
 _WHAT = {
@@ -88,11 +88,11 @@ class Executable:
         "_inside",
         "_layout",
         "_marks",
-        "_quiet",
         "_serial",
         "_spare",
+        "_unreported",
         "_what",
-        "briefs",
+        "cached_launches",
     )  # fmt: skip
 
     def __init__(
@@ -112,14 +112,14 @@ class Executable:
         self._layout: Callable[[bytes], tuple[int, ...]] | None = None
         self._inside: tuple[tuple[int, ...], tuple[int, ...]] | None = None
         # What launches are watched with of which nobody asks what was seen.
-        self._quiet: WatchedRun | None = None
+        self._unreported: WatchedRun | None = None
         self._spare: Callable[[], Entry] | None = None
         if spare := FORMS[form].spare:
             self._spare = lambda: variants.entry(backend, spare, wrt, journaled)
-        # Short ways to run it, by grids. The first run puts None; the second makes a `Brief`, or
-        # puts False where there can be none. After `config.native_after` runs native launches take
-        # the brief as well (`Brief.address`).
-        self.briefs: dict[tuple[int, ...], Brief | Literal[False] | None] = {}
+        # Short ways to run it, by grids. The first run puts None; the second a `CachedLaunch`, or
+        # False where there can be none. After `config.native_after` runs native launches take that
+        # (`CachedLaunch.address`).
+        self.cached_launches: dict[tuple[int, ...], CachedLaunch | Literal[False] | None] = {}
 
     def execute(
         self,
@@ -129,7 +129,7 @@ class Executable:
         journal: Journal | None = None,
         journal_limit: int | None = None,
         threads: ThreadRange | None = None,
-        quiet: bool = False,
+        drop_output: bool = False,
         inside: bool = False,
         look: bool = False,
     ) -> Execution:
@@ -145,7 +145,7 @@ class Executable:
             journal_limit: bytes that the run may write to its journal, 0 for any number; None
                 is `config.journal_limit_bytes`.
             threads: the linear indices to run, begin and end; None for the whole grid.
-            quiet: drops the kernel's messages, and with them failed expectations; else they are
+            drop_output: drops the messages of the kernel, and failed expectations; else they are
                 printed after the run.
             inside: it is known that it needs no watching.
             look: runs the watched form over the whole grid, quietly, and has `Execution.inside`
@@ -160,22 +160,24 @@ class Executable:
         if look:
             return self._looked(dim, args)
         if journal is None and threads is None and journal_limit is None:
-            came = self.brief(dim, args)
+            came = self.run_cached(dim, args)
             if came is NOTHING:
                 if done is not None:
                     done(None)
                 return _NOTHING
             if came is not None:
-                return self.finish(came, dim, done, quiet)
+                return self.finish(came, dim, done, drop_output)
         if 0 in dim:
             if done is not None:
                 done(None)
             return _NOTHING
         limit = config.journal_limit_bytes if journal_limit is None else journal_limit
         if not inside and (events.sanitizers() or self._what[0].debug):
-            seen = self._watched(dim, args, quiet)
+            seen = self._watched(dim, args, drop_output)
             if seen is not None:
-                return self._run_watched(seen, dim, args, done, journal, limit, threads, quiet)
+                return self._run_watched(
+                    seen, dim, args, done, journal, limit, threads, drop_output
+                )
         entry = self._entry
         if entry is None:
             variants, form, wrt, journaled = self._what
@@ -185,22 +187,22 @@ class Executable:
         limits = _limits(config.stack_limit_bytes, limit)
         usual = journal is None and threads is None and journal_limit is None
         if usual and not events.sanitizers():
-            self._prepare_brief(entry, dim, args, limits)
+            self._prepare_cached_launch(entry, dim, args, limits)
         came = self._backend.run(entry, dim, args, limits, threads, journal, self._spare)
         if came is NOTHING:
             if done is not None:
                 done(None)
             return _NOTHING
-        return _ended(entry, came, dim, done, quiet)
+        return _ended(entry, came, dim, done, drop_output)
 
-    def brief(self, dim: tuple[int, ...], args: bytes) -> Outcome | None:
+    def run_cached(self, dim: tuple[int, ...], args: bytes) -> Outcome | None:
         """Runs a whole grid in a short way; None where there is none, and nothing has run."""
-        brief = self.briefs.get(dim)
+        cached = self.cached_launches.get(dim)
         if (
-            brief and not events.sanitizers() and brief.stack == config.stack_limit_bytes
-            and brief.journal == config.journal_limit_bytes
+            cached and not events.sanitizers() and cached.stack == config.stack_limit_bytes
+            and cached.journal == config.journal_limit_bytes
         ):  # fmt: skip
-            return brief.run(args, self._spare)
+            return cached.run(args, self._spare)
         return None
 
     @property
@@ -210,45 +212,49 @@ class Executable:
 
     def step(self, dim: tuple[int, ...], args: bytes, limits: Limits) -> Step | None:
         """A whole grid as one of many launches; None where it cannot be, or not yet."""
-        brief = self.briefs.get(dim)
-        if not brief or not brief.any_arguments or (brief.stack, brief.journal) != limits:
+        cached = self.cached_launches.get(dim)
+        if not cached or not cached.any_arguments or (cached.stack, cached.journal) != limits:
             if self._entry is None or self._what[0].debug or self._serial:
                 return None
-            brief = self._backend.brief(self._entry, dim, args, limits, self._marks)
-        return None if brief is None else (brief, args, self._spare)
+            cached = self._backend.cached_launch(self._entry, dim, args, limits, self._marks)
+        return None if cached is None else (cached, args, self._spare)
 
     def outcome_of(
         self, dim: tuple[int, ...], values: list[Any], args: bytes, came: bytes
     ) -> Outcome:
         """What came of a native launch or adjoint that left something."""
-        brief = self.briefs.get(dim)
-        if not brief:  # others have run so many grids since that it is forgotten
+        cached = self.cached_launches.get(dim)
+        if not cached:  # others have run so many grids since that it is forgotten
             assert self._entry is not None
             limits = _limits(config.stack_limit_bytes, config.journal_limit_bytes)
-            brief = self._backend.brief(self._entry, dim, args, limits, self._marks)
-        assert brief
-        return brief.outcome_of(values, args, came, self._spare)
+            cached = self._backend.cached_launch(self._entry, dim, args, limits, self._marks)
+        assert cached
+        return cached.outcome_of(values, args, came, self._spare)
 
     def finish(
-        self, came: Outcome, dim: tuple[int, ...], done: Done | None = None, quiet: bool = False
+        self,
+        came: Outcome,
+        dim: tuple[int, ...],
+        done: Done | None = None,
+        drop_output: bool = False,
     ) -> Execution:
         """Tells what came of a native run, as `execute` does; raises what it raises."""
         assert self._entry is not None
-        return _ended(self._entry, came, dim, done, quiet)
+        return _ended(self._entry, came, dim, done, drop_output)
 
-    def _prepare_brief(
+    def _prepare_cached_launch(
         self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits
     ) -> None:
         """Looks for a short way to run a grid that is run for the second time."""
-        briefs = self.briefs
-        if self._what[0].debug or self._serial or briefs.get(dim) is False:
+        known = self.cached_launches
+        if self._what[0].debug or self._serial or known.get(dim) is False:
             return
-        if dim in briefs or config.native_after <= 0:
-            briefs[dim] = self._backend.brief(entry, dim, args, limits, self._marks) or False
+        if dim in known or config.native_after <= 0:
+            known[dim] = self._backend.cached_launch(entry, dim, args, limits, self._marks) or False
         else:
-            if len(briefs) >= _BRIEFS:
-                briefs.clear()
-            briefs[dim] = None
+            if len(known) >= _CACHED:
+                known.clear()
+            known[dim] = None
 
     def is_inside(self, dim: tuple[int, ...], args: bytes) -> bool:
         """Whether it is proven that all accesses are inside of their arrays. Runs nothing."""
@@ -263,11 +269,11 @@ class Executable:
         _ended(seen.entry, came, dim, None, True)
         return Execution(came.journal, came.stack_bytes, not seen.faults(dim))
 
-    def _watched(self, dim: tuple[int, ...], args: bytes, quiet: bool) -> WatchedRun | None:
+    def _watched(self, dim: tuple[int, ...], args: bytes, drop_output: bool) -> WatchedRun | None:
         """What a launch is watched with; None where that is proven to be needless."""
         # Late: programs that nobody watches need none of it.
         variants, form, wrt, journaled = self._what
-        if not quiet and FORMS[form].as_written and any(o.races for o in events.everywhere):
+        if not drop_output and FORMS[form].as_written and any(o.races for o in events.everywhere):
             from engine.runtime.races import races
             from engine.runtime.watch import tell as tell_faults
 
@@ -282,11 +288,13 @@ class Executable:
                 self._layout = variants.threads_of(form, wrt, journaled).layout
                 self._inside = dim, self._layout(args)
             return None
-        if not quiet or variants.bound(form):
-            return WatchedRun(self._backend, variants, form, wrt, journaled, quiet)
-        if self._quiet is None:
-            self._quiet = WatchedRun(self._backend, variants, form, wrt, journaled, quiet)
-        return self._quiet
+        if not drop_output or variants.bound(form):
+            return WatchedRun(self._backend, variants, form, wrt, journaled, drop_output)
+        if self._unreported is None:
+            self._unreported = WatchedRun(
+                self._backend, variants, form, wrt, journaled, drop_output
+            )
+        return self._unreported
 
     def _summed(self, dim: tuple[int, ...], args: bytes) -> list[Placed]:
         """What a launch changes, if threads add floats up; else nothing.
@@ -320,7 +328,7 @@ class Executable:
 
     def _run_watched(
         self, seen: WatchedRun, dim: tuple[int, ...], args: bytes, done: Done | None,
-        journal: Journal | None, journal_limit: int, threads: ThreadRange | None, quiet: bool,
+        journal: Journal | None, journal_limit: int, threads: ThreadRange | None, drop_output: bool,
     ) -> Execution:  # fmt: skip
         from engine.runtime.races import kept
         from engine.runtime.watch import WatchedRun
@@ -335,7 +343,7 @@ class Executable:
             at = args + seen.at
             return self._backend.run(seen.entry, dim, at, limits, threads, journal, spare)
 
-        changed = [] if quiet else self._summed(dim, args)
+        changed = [] if drop_output else self._summed(dim, args)
         if changed:
             with kept(changed):
                 came = run(seen)
@@ -344,9 +352,9 @@ class Executable:
                 return self.execute(dim, args, done, journal, journal_limit, threads, inside=True)
             seen = WatchedRun(self._backend, *self._what)
         came = run(seen)
-        faults = [] if quiet else seen.faults(dim)
+        faults = [] if drop_output else seen.faults(dim)
         tell_faults(faults)
-        ended = _ended(seen.entry, came, dim, done, quiet)
+        ended = _ended(seen.entry, came, dim, done, drop_output)
         if faults and not events.sanitizers():
             raise LaunchError(*map(diagnostic, faults))
         return ended
@@ -369,11 +377,11 @@ def foreseen(request: Request, dim: tuple[int, ...], args: bytes) -> Request:
 
 
 def _ended(
-    entry: Entry, came: Outcome, dim: tuple[int, ...], done: Done | None, quiet: bool
+    entry: Entry, came: Outcome, dim: tuple[int, ...], done: Done | None, drop_output: bool
 ) -> Execution:
     from engine.runtime.output import raise_failures, tell  # late: most launches say nothing
 
-    failures = [] if quiet else tell(entry, came.output)
+    failures = [] if drop_output else tell(entry, came.output)
     if came.error == ASSERTED:
         raise_failures(entry, dim, failures)
     if came.error:

@@ -25,9 +25,9 @@ from engine.runtime.links import Gathered, gathering
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan_parts import (
     NOBODY,
+    Activity,
     BoundLaunch,
     FormRun,
-    Forms,
     Param,
     Selection,
 )
@@ -337,7 +337,7 @@ class Plan:
                 mask |= bit
         return mask
 
-    def forms(self, mask: int, aliased: frozenset[str], enabled: bool) -> Forms:
+    def activity(self, mask: int, aliased: frozenset[str], enabled: bool) -> Activity:
         """What launches and backward passes run for gradients of the arrays in `mask`.
 
         enabled: whether gradients flow through launches of the kernel.
@@ -345,7 +345,9 @@ class Plan:
         wrt = frozenset(p.name for bit, p in enumerate(self.floats) if mask >> bit & 1)
         useful = bool(wrt & self.variants.written) and enabled
         journaled = self.variants.journaled(aliased)
-        return Forms(wrt, journaled, useful, useful and self.variants.needs_journal(wrt, journaled))
+        return Activity(
+            wrt, journaled, useful, useful and self.variants.needs_journal(wrt, journaled)
+        )
 
     def select(self, values: list[Any], aliased: frozenset[str]) -> Selection:
         """The compiled forms for a recorded launch of these arguments."""
@@ -379,9 +381,9 @@ class Plan:
         key = (mask, aliased, enabled)
         found = self._selections.get(key)
         if found is None:
-            wrt, journaled, useful, recorded = self.forms(mask, aliased, enabled)
+            wrt, journaled, useful, saves_journal = self.activity(mask, aliased, enabled)
             executable = self.forward
-            if recorded:
+            if saves_journal:
                 with_adjoint(self, wrt, journaled)
                 executable = Executable(self.backend, self.variants, "recorded", wrt, journaled)
             reads = watched = self._at(
@@ -391,7 +393,7 @@ class Plan:
                 watched |= self._at(self.variants.read_again(journaled))
             gradients = tuple(p.index for p in self.floats if p.name in wrt)
             found = Selection(
-                wrt, journaled, useful, executable, recorded, reads, tuple(watched), gradients
+                wrt, journaled, useful, executable, saves_journal, reads, tuple(watched), gradients
             )
             self._selections[key] = found
             if enabled and not aliased:

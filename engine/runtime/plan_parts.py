@@ -83,7 +83,7 @@ class Selection:
     ready_grids: set[tuple[int, ...]] = field(default_factory=set)
 
 
-class Forms(NamedTuple):
+class Activity(NamedTuple):
     """What is compiled of a kernel for a certain set of gradients: see `Selection`."""
 
     wrt: frozenset[str]
@@ -100,7 +100,7 @@ class FormRun(NamedTuple):
     journal: Journal | None = None
     journal_limit: int | None = None
     threads: ThreadRange | None = None
-    quiet: bool = False
+    drop_output: bool = False
     inside: bool = False
     look: bool = False
 

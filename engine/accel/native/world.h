@@ -118,13 +118,13 @@ struct found_t {
     object *grid, *brief;
 };
 
-object* brief_of(object* briefs, object* grid) {
+object* brief_of(object* cached_launches, object* grid) {
     static found_t all[64];
-    if (!py.version) return py.dict_get(briefs, grid);
-    found_t& at = all[reinterpret_cast<uintptr_t>(briefs) / 64 % 64];
-    const uint64_t version = watched_t::version(briefs);
+    if (!py.version) return py.dict_get(cached_launches, grid);
+    found_t& at = all[reinterpret_cast<uintptr_t>(cached_launches) / 64 % 64];
+    const uint64_t version = watched_t::version(cached_launches);
     if (at.grid == grid && at.version == version && at.replaced == grids.replaced) return at.brief;
-    object* const found = py.dict_get(briefs, grid);
+    object* const found = py.dict_get(cached_launches, grid);
     if (found && grids.has(grid)) at = {version, grids.replaced, grid, found};
     return found;
 }
@@ -142,8 +142,8 @@ struct way_t {
     }
 
     way_t(object* executable, object* dim, const world_t& w) {
-        object* const briefs = executable ? slot(executable, E_BRIEFS) : nullptr;
-        object* const b = briefs ? brief_of(briefs, dim) : nullptr;
+        object* const cached_launches = executable ? slot(executable, E_BRIEFS) : nullptr;
+        object* const b = cached_launches ? brief_of(cached_launches, dim) : nullptr;
         if (!b || type_of(b) != py.brief_type) return;
         object* const at = slot(b, B_ADDRESS);
         if (!at || type_of(at) != py.integer || number(b, B_WORK) >= w.least) return;

@@ -60,7 +60,7 @@ class QuietRuns:
 
         more: see `FormRun`. Messages are dropped: the launch itself has printed them.
         """
-        how = {"quiet": True, "inside": self.inside, **more}
+        how = {"drop_output": True, "inside": self.inside, **more}
         return _run(plan.unobserved(dim, args, form, wrt, self._journaled, **how)).journal
 
     def run_inside(self, plan: Plan, dim: tuple[int, ...], args: bytes) -> bool:

@@ -96,7 +96,7 @@ class _Repeated:
         own = self._own
         return run(self._plan.unobserved(
             own.dim, args, form, own.wrt, own.journaled, journal=journal, journal_limit=0,
-            quiet=True, inside=True,
+            drop_output=True, inside=True,
         )).journal  # fmt: skip
 
     def _forward(self) -> Journal | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.compile.backend import (
     Backend,
-    Brief,
+    CachedLaunch,
     Entry,
     Journal,
     Limits,
@@ -187,13 +187,13 @@ class Cpu(Backend):
             self._runner = runner.run
         return self._runner(entry, dim, args, limits, threads, journal, spare)
 
-    def brief(
+    def cached_launch(
         self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
         marks: Marks | None = None,
-    ) -> Brief | None:  # fmt: skip
-        from engine.compile.cpu import brief
+    ) -> CachedLaunch | None:  # fmt: skip
+        from engine.compile.cpu import cached_launch
 
-        return brief.brief(entry, dim, args, limits, marks)
+        return cached_launch.cached_launch(entry, dim, args, limits, marks)
 
 
 CPU = Cpu()

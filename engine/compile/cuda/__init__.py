@@ -21,7 +21,7 @@ from engine.codegen.spelling import identifier
 from engine.codegen.winners import Fights, fights_of
 from engine.compile.backend import (
     Backend,
-    Brief,
+    CachedLaunch,
     Entry,
     Journal,
     Limits,
@@ -356,11 +356,11 @@ class Cuda(Backend):
 
         return runner.restless_of(entry, dim, args + entry.bound, journal)
 
-    def brief(
+    def cached_launch(
         self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
         marks: Marks | None = None,
-    ) -> Brief | None:  # fmt: skip
+    ) -> CachedLaunch | None:  # fmt: skip
         del args, marks
-        from engine.compile.cuda import brief
+        from engine.compile.cuda import cached_launch
 
-        return brief.brief(self, entry, dim, limits)
+        return cached_launch.cached_launch(self, entry, dim, limits)

@@ -171,7 +171,7 @@ def cut(threads: int) -> Switch:
 COPIES = tuple(of(transfer, name, nothing(True)) for name in ("copied", "take", "take_list"))
 PATHS = [
     Path("short launches", lambda m: way(m, short=True), programs.LAUNCHES,
-         (of(Executable, "brief"),), again=2),
+         (of(Executable, "run_cached"),), again=2),
     Path("whole launches", natively, {**programs.LAUNCHES, **programs.RANDOM_LAUNCHES},
          (native("launched"), native("back_all"), native("zeros", not_zero),
           native("seeded", nothing(True))), again=2),

@@ -87,7 +87,7 @@ def way(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[pytest.M
         if short == "native":
             m.setattr(launcher.maker, "made", NATIVE)
         if not short:
-            m.setattr(Executable, "brief", lambda self, dim, args: None)
+            m.setattr(Executable, "run_cached", lambda self, dim, args: None)
             m.setattr(LaunchRecord, "is_ready", lambda self: False)
         yield m
 

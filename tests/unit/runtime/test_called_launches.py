@@ -319,6 +319,6 @@ def test_what_lets_no_other_thread_run(
         rest = [wp.zeros(count, dtype=float), 2.0 if kernel is scale else 2]
     for _ in range(3):
         wp.launch(kernel, count, [x, *rest])
-    brief = kernel.plan.forward.briefs[(count,)]
-    assert brief._ends_soon() == soon
+    cached_launch = kernel.plan.forward.cached_launches[(count,)]
+    assert cached_launch._ends_soon() == soon
     assert launcher.maker.functions is NATIVE

@@ -143,7 +143,7 @@ def test_messages_are_printed_or_dropped(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(LaunchError, match="E210"):
         run(talks.plan.variants, "forward", (2,), args, done=seen.append)
     assert "1.5" in capsys.readouterr().out and seen == [None]
-    run(talks.plan.variants, "forward", (2,), args, quiet=True)
+    run(talks.plan.variants, "forward", (2,), args, drop_output=True)
     assert capsys.readouterr().out == ""
 
 

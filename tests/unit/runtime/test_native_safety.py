@@ -78,11 +78,11 @@ def test_words_stay(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(4):
             wp.launch(scale, 4, [x, y, 1.0])
         plan = scale.plan
-        brief: Any = plan.forward.briefs[4,]
-        words, recipe = brief.words, plan._recipe
-        brief.hurry()
+        cached_launch: Any = plan.forward.cached_launches[4,]
+        words, recipe = cached_launch.words, plan._recipe
+        cached_launch.request_native()
         plan.recipe = plan.recipe and 0  # as another thread saw it
-        assert brief.words is words and words is not None
+        assert cached_launch.words is words and words is not None
         plan.recipe = recipe.at
         recipes.compiled(plan, plan.forward)
         assert plan._recipe is recipe
@@ -249,7 +249,7 @@ def test_grids_that_were_forgotten(
         left = type(forward).outcome_of
 
         def forgotten(self: Any, *args: Any) -> Any:
-            self.briefs.clear()
+            self.cached_launches.clear()
             came.append(True)
             return left(self, *args)
 

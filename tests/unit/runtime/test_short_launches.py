@@ -41,7 +41,7 @@ def test_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     with way(monkeypatch, short=True):
         wp.launch(scale, 4, [x, y, 1.0])
         executable = scale.plan.forward
-        assert executable.brief((4,), scale.plan.bind([x, y, 1.0])[1]) is not None
+        assert executable.run_cached((4,), scale.plan.bind([x, y, 1.0])[1]) is not None
 
 
 def test_large_launches_are_cut_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,11 +50,11 @@ def test_large_launches_are_cut_as_ever(monkeypatch: pytest.MonkeyPatch) -> None
     with way(monkeypatch, short=True):
         for _ in range(3):
             wp.launch(scale, 400_000, [x, y, 1.0])
-        assert scale.plan.forward.brief((400_000,), scale.plan.bind([x, y, 1.0])[1]) is None
+        assert scale.plan.forward.run_cached((400_000,), scale.plan.bind([x, y, 1.0])[1]) is None
     with way(monkeypatch, short=True):
         wp.launch(scale, 100, [x, y, 1.0])
         monkeypatch.setattr(schedule, "LEAST", 0)
-        assert scale.plan.forward.brief((100,), scale.plan.bind([x, y, 1.0])[1]) is None
+        assert scale.plan.forward.run_cached((100,), scale.plan.bind([x, y, 1.0])[1]) is None
 
 
 def test_records(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ class Replay(Protocol):
         """Makes the records."""
 
 
-class ReplayedTape(Block, events.Recorder):
+class GraphRecording(Block, events.Recorder):
     """The records of a tape. Those of graphs are made where somebody looks at them."""
 
     _records: list[Record] | None  # compiled code adds to them; None where there is no such list

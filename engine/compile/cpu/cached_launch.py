@@ -22,7 +22,7 @@ _SOON = 500  # operations
 _UNCHECKED = ctypes.CFUNCTYPE(None)
 
 
-class Brief:
+class CachedLaunch:
     """Runs a kernel over a grid that is not cut.
 
     stack, journal: the limits of all its runs. cost: operations of one, None where that is unknown.
@@ -103,7 +103,7 @@ class Brief:
             self._idle.append(state)
             self._runs_until_native -= 1
             if self._runs_until_native <= 0:
-                self.hurry()
+                self.request_native()
             return NOTHING
         return runner.ended(
             runner.LaunchState.from_buffer(state[0]), args, None, self._limits, spare
@@ -125,7 +125,7 @@ class Brief:
         few = self.cost is not None and self.cost <= _SOON
         return few and threads is not None and threads.ends_soon and not self._entry.messages
 
-    def hurry(self) -> None:
+    def request_native(self) -> None:
         """Has runs from now on done without Python, if that can be and `config` allows it."""
         self._runs_until_native = max(config.native_after, 1)
         accelerator.repeated(self)
@@ -147,30 +147,34 @@ class Brief:
         return address, self._template, self._bound, self._marks.places, self._ends_soon()
 
 
-def brief(
+def cached_launch(
     entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits, marks: Marks | None
-) -> Brief | None:
+) -> CachedLaunch | None:
     """The short way to run launches like this one; None where there is none."""
     made = _made(entry, dim, args, limits, marks)
     if made is not None and config.native_after == 0:
-        made.hurry()
+        made.request_native()
     return made
 
 
 def _made(
     entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits, marks: Marks | None
-) -> Brief | None:
+) -> CachedLaunch | None:
     total = prod(dim)
     if not 0 < total < runner.LARGE:
         return None
     threads = entry.threads
     if threads is None or total < 2:
-        return Brief(entry, dim, limits, None, None, 0, marks)
+        return CachedLaunch(entry, dim, limits, None, None, 0, marks)
     if threads.most is not None:
         work = total * threads.most
-        return Brief(entry, dim, limits, None, None, work, marks) if work < schedule.LEAST else None
+        return (
+            CachedLaunch(entry, dim, limits, None, None, work, marks)
+            if work < schedule.LEAST
+            else None
+        )
     work = total * threads.classes_of(dim, args).cost
     if work >= schedule.LEAST:
         return None
     # What its loops cost, extents and integers say alone.
-    return Brief(entry, dim, limits, threads, threads.layout(args), work, marks)
+    return CachedLaunch(entry, dim, limits, threads, threads.layout(args), work, marks)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 KEPT = 256  # launches of one kernel and grid
 
 
-class Brief:
+class CachedLaunch:
     """Runs a kernel over a grid, where no thread can fail or say anything.
 
     stack, journal: the limits of all its runs.
@@ -74,7 +74,9 @@ class Brief:
         raise NotImplementedError
 
 
-def brief(backend: Cuda, entry: Entry, dim: tuple[int, ...], limits: Limits) -> Brief | None:
+def cached_launch(
+    backend: Cuda, entry: Entry, dim: tuple[int, ...], limits: Limits
+) -> CachedLaunch | None:
     """The short way to run launches over a grid; None where there is none."""
     code: Code = entry.code
     facts = code.facts
@@ -83,4 +85,4 @@ def brief(backend: Cuda, entry: Entry, dim: tuple[int, ...], limits: Limits) -> 
     )
     if saves or runner.too_large(code, dim, prod(dim)) or not prod(dim):
         return None
-    return Brief(backend, entry, dim, limits)
+    return CachedLaunch(backend, entry, dim, limits)
