@@ -209,8 +209,8 @@ def _run(
     with (
         _functions(job) as watched,
         engine.capturing(on_launch, wants, mover or witness, job.traces) as capture,
-        _watched(job, noted),
-        _noting_watched(job) as log,
+        _looking_for_faults(job, noted),
+        _noting_passes(job) as log,
     ):
         noted.capture = capture
         try:
@@ -242,7 +242,7 @@ def _run(
         command = "show" if job.jacobian is None else "jacobian"
         outcome = Outcome("target", *endings.no_launch(command, frameworks))
     elif job.jacobian is not None:
-        with _watched(job, None):
+        with _looking_for_faults(job, None):
             outcome = _look(capture.tapes, job.jacobian, page, folder)
     elif job.listing is not None:
         outcome = _list(capture.tapes, job.listing, folder)
@@ -257,7 +257,7 @@ def _run(
         if log is not None and is_taken_over(log.launches, seconds, job) and memory.is_small():
             page.ready()
         if job.check:
-            with _watched(job, None):
+            with _looking_for_faults(job, None):
                 outcome = _check(capture.tapes, job, page, trace, watched)
         else:
             trace()
@@ -278,7 +278,7 @@ def _noting(wanted: int = -1, seconds: float = 0.0) -> Iterator[PassLog]:
         yield log
 
 
-def _noting_watched(job: Job) -> contextlib.AbstractContextManager[PassLog | None]:
+def _noting_passes(job: Job) -> contextlib.AbstractContextManager[PassLog | None]:
     """Notes them in the run that is checked, where an unwatched one may be compared with it."""
     wanted, checked = job.options.as_run, job.check and job.moving is None and job.jacobian is None
     if not checked or wanted is False:
@@ -359,7 +359,9 @@ def _functions(job: Job) -> contextlib.AbstractContextManager[Watched]:
     return watching(lambda name: not job.options.deselects(name), chosen=job.options.names)
 
 
-def _watched(job: Job, noted: FaultLog | None) -> contextlib.AbstractContextManager[None]:
+def _looking_for_faults(
+    job: Job, noted: FaultLog | None
+) -> contextlib.AbstractContextManager[None]:
     """Lets no launch damage memory, if the job asks for it; what they do wrong is noted."""
     looked_at = job.check or job.keep is not None or job.jacobian is not None
     wanted = job.options.bounds and looked_at and job.moving is None

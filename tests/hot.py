@@ -64,14 +64,14 @@ class Warmth:
                 plan, n = bound.plan, bound.inputs
                 prepare(plan, bound.dim, bound.values, bound.blob)
                 given = bound.values[:n], bound.values[n:]
-                came = made.launched(plan.kernel, bound.dim, *given, None, None, True)
+                came = made.try_run(plan.kernel, bound.dim, *given, None, None, True)
                 if came is not None:
                     self.count += 1
                     return Execution()
             return plain(bound)
 
         self._functions = made._replace(
-            launched=counted(made.launched), back_all=counted(made.back_all)
+            try_run=counted(made.try_run), back_all=counted(made.back_all)
         )
         launch.run = run
 

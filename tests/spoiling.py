@@ -19,7 +19,7 @@ from engine.accel import launcher
 SPOILINGS: dict[str, tuple[str, str, str]] = {
     # Of what a launch reads again, only its first array is noted.
     "view-forgotten": (
-        "record.h",
+        "launch.h",
         "bool note(const launch_t& l, object* watched) const {\n"
         "        for (int64_t k = 0; k < py.tuple_size(watched); ++k) {\n",
         "bool note(const launch_t& l, object* watched) const {\n"

@@ -1,4 +1,7 @@
-"""Runs a job for a command, with a progress line on a terminal."""
+"""Runs a job for a command, with a progress line on a terminal.
+
+Not for `check`, which makes tasks for executors (`check_tasks`).
+"""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Functions(NamedTuple):
     True where they left nothing, else the number of the first that did, and its launch structure.
     fill, copy: addresses of steps that are no kernels.
 
-    launched(kernel, dim, inputs, outputs, device, stream, record): a launch that a user asked for;
+    try_run(kernel, dim, inputs, outputs, device, stream, record): a launch that a user asked for;
     True. Where it left something, `recipes.finish` was told of that.
 
     ready(records): whether `back_all` runs all of them. back_all(records, from): their adjoints,
@@ -70,7 +70,7 @@ class Functions(NamedTuple):
     announce_all: Callable[[int], bool | None]
     ask_same: Callable[[int], bool | None]
     have_same: Callable[[int], bool | None]
-    launched: Callable[..., bool | None]
+    try_run: Callable[..., bool | None]
     fill: int
     copy: int
 
@@ -100,7 +100,7 @@ class Maker:
     @made.setter
     def made(self, functions: Functions | None) -> None:
         self._made = functions
-        run = None if functions is None else functions.launched
+        run = None if functions is None else functions.try_run
         self._door.install(try_run=run, needs_models=functions is not None)
 
     @property

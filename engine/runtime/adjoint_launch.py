@@ -1,4 +1,7 @@
-"""Launches of a kernel's adjoint, at the arguments' present values."""
+"""`launch(adjoint=True)`: a kernel's adjoint, at the arguments' present values.
+
+Backward passes of tapes run adjoints by their records (`engine.tape.records.launch`).
+"""
 
 from __future__ import annotations
 

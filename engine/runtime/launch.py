@@ -157,14 +157,14 @@ def bind(
 
 def run(bound: BoundLaunch) -> Execution:
     """Runs a launch: the one way through Python in which kernels run, recorded, observed or not."""
-    how: tuple[Any, ...] = bound.form_run or _announced(bound)
+    how: tuple[Any, ...] = bound.form_run or _begun(bound)
     if how[0] is None:
         return Execution()
     executable: Executable = how[0]
     return executable.execute(bound.dim, bound.blob, *how[1:])
 
 
-def _announced(bound: BoundLaunch) -> tuple[Executable | None, Done | None]:
+def _begun(bound: BoundLaunch) -> tuple[Executable | None, Done | None]:
     """Tells of a launch that is about to run.
 
     What runs it, None where a graph has taken the launch, and what is to be called after that: the

@@ -33,14 +33,14 @@ from engine.tape.backward import (
     reverse,
 )
 from engine.tape.gradients import Gradients, clear, gradient_of, seed
-from engine.tape.graph_recording import GraphRecording, record_of
 from engine.tape.overwrites import Overwrites, mode
+from engine.tape.record_list import RecordList, record_of
 from engine.tape.records import FunctionRecord, LaunchRecord, Record, kind_of
 from engine.tape.restoration import Change
 from engine.tape.scopes import Marker, ScopeStack
 
 
-class Tape(GraphRecording):
+class Tape(RecordList):
     """Records what happens in a `with` block, so that gradients can be computed.
 
     ::

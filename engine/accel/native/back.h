@@ -1,6 +1,6 @@
 // Backward passes: adjoints of recorded launches.
 #pragma once
-#include "launches.h"
+#include "records.h"
 
 namespace {
 
@@ -90,7 +90,7 @@ bool is_ready(const seen_t& one, const recipe_t& r) {
 
 // Takes the adjoint of one more launch into a chunk, as `chunk_t::add`; keeps how it runs.
 int take(
-    chunk_t& chunk, const launches_t& launches, int64_t k, const world_t& w,
+    chunk_t& chunk, const records_t& launches, int64_t k, const world_t& w,
     kept_t<chunk_t::JOBS>& kept
 ) {
     const seen_t one = launches[k];
@@ -99,7 +99,7 @@ int take(
     const way_t way(adjoint == py.none ? nullptr : adjoint, one.dim, w);
     if (!way.run) return 0;
     const int64_t before = chunk.count;
-    kept.add(way.brief);
+    kept.add(way.cached);
     const int64_t count = launches.recipe(k).count;
     const auto value = [&](int64_t i) { return i < count ? one.values[i] : nullptr; };
     const int took = chunk.add(*way.run, value, one.blob);
@@ -113,7 +113,7 @@ object* ready(object*, object* const* given, int64_t n) {
     world_t w;
     if (!py.record_type || !w.look()) return nothing();
     if (py.dict_get(py.settings, py.set_overwrites) != py.restores) return nothing();
-    launches_t launches;
+    records_t launches;
     return launches.take(given[0], py.list_size(given[0]), is_ready) ? yes() : nothing();
 }
 
@@ -127,7 +127,7 @@ object* back_all(object*, object* const* given, int64_t n) {
     world_t w;
     if (!py.record_type || most < 0 || !w.look()) return nothing();
     if (py.dict_get(py.settings, py.set_overwrites) != py.restores) return nothing();
-    launches_t launches;
+    records_t launches;
     heap_t<chunk_t> chunk;
     if (!chunk.at) return nothing();
     if (n == 2 ? !launches.take(given[0], most)

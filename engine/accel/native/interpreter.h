@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "block.h"
+#include "block.h"  // eng_launch: of engine/codegen/native/cpu
 
 namespace {
 
@@ -20,7 +20,7 @@ enum place {
     H_STORAGE = S_UNSET + 4, H_LO,
     H_HI, H_VERSION, H_UNSEEN, H_START, H_END, H_CHUNKS,
     B_ADDRESS, B_WORK, B_STACK, B_JOURNAL,
-    E_BRIEFS,
+    E_CACHED,
     N_EXECUTABLE, N_WATCHED, N_ADJOINT, N_READY_GRIDS,
     R_PLAN, R_DIM, R_VALUES, R_BLOB, R_INPUTS, R_SITE, R_ALIASED, R_SELECTION, R_JOURNAL, R_STACK,
     R_HELD,
@@ -78,7 +78,7 @@ struct python_t {
     object *none, *yes, *no, *real, *integer, *list_type, *tuple_type, *bytes_type, *zero,
         *overflow, *wrong_type, *no_attribute, *no_memory;
     object *no_aliases, *settings, *schedule, *host_name, *here, *site, *total, *allocate, *host_device, *finish;
-    object *array, *plain_kind, *brief_type, *storage_type, *hold_type, *chunk_type, *record_type,
+    object *array, *plain_kind, *cached_launch_type, *storage_type, *hold_type, *chunk_type, *record_type,
         *tape_type, *kernel_type, *plan_type;
     object *announce, *hold_on, *requires, *recipe, *options, *module, *enabled, *records, *overwrites;
     object *print_launches, *verify_fp, *device, *stack_limit, *journal_limit, *set_enable_backward, *set_verify_access,

@@ -77,7 +77,7 @@ int eng_launcher(const void* table, int64_t size, void** functions) {
         reinterpret_cast<void*>(&seeded), reinterpret_cast<void*>(&zeros),
         reinterpret_cast<void*>(&quiet), reinterpret_cast<void*>(&announce_all),
         reinterpret_cast<void*>(&ask_same), reinterpret_cast<void*>(&have_same),
-        reinterpret_cast<void*>(&launched_by_user),
+        reinterpret_cast<void*>(&try_run),
         reinterpret_cast<void*>(&fill), reinterpret_cast<void*>(&copy),
         reinterpret_cast<void*>(sizeof(eng_launch)),
     };

@@ -115,15 +115,15 @@ grids_t grids;
 struct found_t {
     uint64_t version;  // of the dictionary where it is, which keeps it
     int64_t replaced;
-    object *grid, *brief;
+    object *grid, *cached;
 };
 
-object* brief_of(object* cached_launches, object* grid) {
+object* cached_launch_of(object* cached_launches, object* grid) {
     static found_t all[64];
     if (!py.version) return py.dict_get(cached_launches, grid);
     found_t& at = all[reinterpret_cast<uintptr_t>(cached_launches) / 64 % 64];
     const uint64_t version = watched_t::version(cached_launches);
-    if (at.grid == grid && at.version == version && at.replaced == grids.replaced) return at.brief;
+    if (at.grid == grid && at.version == version && at.replaced == grids.replaced) return at.cached;
     object* const found = py.dict_get(cached_launches, grid);
     if (found && grids.has(grid)) at = {version, grids.replaced, grid, found};
     return found;
@@ -132,28 +132,28 @@ object* brief_of(object* cached_launches, object* grid) {
 // How an executable runs a grid without Python, kept as long as this lives.
 struct way_t {
     const run_t* run = nullptr;  // null where there is no such way
-    object* brief = nullptr;
+    object* cached = nullptr;
 
-    // Gives up the brief, for the caller to drop.
+    // Gives up the cached, for the caller to drop.
     object* take() {
-        object* const b = brief;
-        brief = nullptr;
+        object* const b = cached;
+        cached = nullptr;
         return b;
     }
 
     way_t(object* executable, object* dim, const world_t& w) {
-        object* const cached_launches = executable ? slot(executable, E_BRIEFS) : nullptr;
-        object* const b = cached_launches ? brief_of(cached_launches, dim) : nullptr;
-        if (!b || type_of(b) != py.brief_type) return;
+        object* const cached_launches = executable ? slot(executable, E_CACHED) : nullptr;
+        object* const b = cached_launches ? cached_launch_of(cached_launches, dim) : nullptr;
+        if (!b || type_of(b) != py.cached_launch_type) return;
         object* const at = slot(b, B_ADDRESS);
         if (!at || type_of(at) != py.integer || number(b, B_WORK) >= w.least) return;
         if (!same(slot(b, B_STACK), w.stack) || !same(slot(b, B_JOURNAL), w.journal)) return;
         run = words<run_t>(at);
-        brief = b;
-        keep(brief);
+        cached = b;
+        keep(cached);
     }
 
-    ~way_t() { if (brief) drop(brief); }
+    ~way_t() { if (cached) drop(cached); }
 
     way_t(const way_t&) = delete;
     void operator=(const way_t&) = delete;

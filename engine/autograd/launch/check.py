@@ -32,7 +32,7 @@ from engine.autograd.launch.recorded_arguments import (
     shape_key,
 )
 from engine.autograd.launch.second_derivative import NoSecondDerivative, check_second
-from engine.autograd.launch.spread import judged, spreads_of
+from engine.autograd.launch.spread import marked_nondeterministic, spreads_of
 from engine.autograd.launch.unassigned import unassigned_reads
 from engine.autograd.results import LaunchResult, Spread
 from engine.autograd.variables.roles import Mask
@@ -147,7 +147,7 @@ def _checked(
         if any(p.verdict == "kink" for p in found) and experience.new(("kink", kind)):
             found = cornered(found, evaluated)
         spreads = _spreads(record, evaluated, options, experience, kind)
-        found = judged(found, spreads)
+        found = marked_nondeterministic(found, spreads)
         result = replace(
             result, stops=tuple((f.name, f.span) for f in ends), pairs=found,
             blame=blamed(found, evaluated, rng, experience.shown), spreads=spreads,

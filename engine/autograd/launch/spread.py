@@ -46,7 +46,9 @@ def spreads_of(
     return tuple(found)
 
 
-def judged(pairs: tuple[PairResult, ...], spreads: tuple[Spread, ...]) -> tuple[PairResult, ...]:
+def marked_nondeterministic(
+    pairs: tuple[PairResult, ...], spreads: tuple[Spread, ...]
+) -> tuple[PairResult, ...]:
     """Pairs with what is said of them where that is more than rounding explains."""
     out = []
     for p in pairs:

@@ -324,7 +324,7 @@ class OverwrittenReads:
 
     def _within(self, number: int, record: LaunchRecord) -> None:
         """Tells of a launch whose adjoint needs what it saved, as something overwrote it."""
-        selection, variants = record._now(), record.plan.variants
+        selection, variants = record._selection_now(), record.plan.variants
         none: frozenset[str] = frozenset()
         names = selection.journaled & variants.read & variants.written
         if not names or not selection.useful or variants.needs_journal(selection.wrt, none):
@@ -471,7 +471,7 @@ def _reused(record: LaunchRecord) -> Iterator[tuple[int, bool]]:
     reuse = record.plan.variants.reuse
     if not (reuse.lost or reuse.back):
         return
-    now = record._now()
+    now = record._selection_now()
     for p in record.plan.floats:
         known = p.name in now.wrt and p.index in record.holds
         saved = now.saves_journal and p.name in now.journaled

@@ -24,7 +24,7 @@ _NOISE, _UNITS = 8.0, 16.0
 
 def gradients(record: LaunchRecord) -> list[array]:
     """The gradients that a record's backward pass changes, each memory once."""
-    wrt = record._now().wrt
+    wrt = record._selection_now().wrt
     found = [record.values[p.index].grad for p in record.plan.floats if p.name in wrt]
     return list({(g.ptr, g.shape, g.strides): g for g in found if g is not None}.values())
 
@@ -108,7 +108,7 @@ def _equal(x: NumpyArray, y: NumpyArray) -> bool:
 
 def _named(record: LaunchRecord) -> Gradients:
     """Copies of the gradients, by the parameters that the user knows."""
-    wrt = record._now().wrt
+    wrt = record._selection_now().wrt
     out = {}
     for p in record.plan.floats:
         if p.name in wrt:

@@ -55,10 +55,10 @@ class LaunchRecord(LaunchArguments):
         self.held = ()
 
     def reads(self) -> Collection[int]:
-        return self._now().reads
+        return self._selection_now().reads
 
     def reads_journal(self) -> bool:
-        return self.journal is not None and self._now().saves_journal
+        return self.journal is not None and self._selection_now().saves_journal
 
     @property
     def journal_bytes(self) -> int:
@@ -70,7 +70,7 @@ class LaunchRecord(LaunchArguments):
 
     # ---- backward
 
-    def _now(self) -> Selection:
+    def _selection_now(self) -> Selection:
         """The selection to differentiate with. Raises TapeError (E401) if it came too late."""
         then = self.selection
         present = self.plan.select(self.values, self.aliased)
@@ -153,7 +153,7 @@ class LaunchRecord(LaunchArguments):
         )  # fmt: skip
 
     def requests(self) -> list[Request]:
-        selection = self._now()
+        selection = self._selection_now()
         if not selection.useful:
             return []
         self.check_order(selection.wrt)
@@ -190,7 +190,7 @@ class LaunchRecord(LaunchArguments):
         if not restored and self.is_ready():
             self.run_ready()
             return
-        selection = self._now()
+        selection = self._selection_now()
         if not selection.useful:
             if selection.wrt & self.plan.variants.written:
                 log_warning(
@@ -209,7 +209,7 @@ class LaunchRecord(LaunchArguments):
         with self._rewritten() if self.plan.variants.rewritten else _NOTHING:
             adjoint = self.plan.adjoint(selection.wrt, selection.journaled)
             self._run(adjoint, blob)
-        self._look(selection, grads)
+        self._report(selection, grads)
 
     def run_ready(self) -> None:
         """`reverse` where nothing is to be compiled, restored or warned of."""
@@ -238,14 +238,14 @@ class LaunchRecord(LaunchArguments):
         else:
             self.stack_bytes = adjoint.finish(came, self.dim).stack_bytes
         if events.everywhere or config.verify_fp:
-            self._look(selection, grads)
+            self._report(selection, grads)
 
     def _run(self, adjoint: Executable, blob: bytes) -> None:
         with faults.any_order(self.plan.variants) if events.sanitizers() else nullcontext():
             how = FormRun(adjoint, None, self.journal)
             self.stack_bytes = run(self.plan.running(how, self.dim, blob)).stack_bytes
 
-    def _look(self, selection: Selection, grads: Sequence[array]) -> None:
+    def _report(self, selection: Selection, grads: Sequence[array]) -> None:
         found = events.observers()
         if found:
             wrt = [p.name for p in self.plan.floats if p.name in selection.wrt]
@@ -290,7 +290,7 @@ class LaunchRecord(LaunchArguments):
     @property
     def stored(self) -> Iterable[array]:
         # Without an adjoint it takes no gradient away.
-        return [a for a in self.written if self._now().useful and self.fills(a)]
+        return [a for a in self.written if self._selection_now().useful and self.fills(a)]
 
     def passes_gradient(self, a: array) -> bool:
         flows, wrt, params = self.plan.variants.flows, self.selection.wrt, self.plan.params

@@ -173,7 +173,7 @@ PATHS = [
     Path("short launches", lambda m: way(m, short=True), programs.LAUNCHES,
          (of(Executable, "run_cached"),), again=2),
     Path("whole launches", natively, {**programs.LAUNCHES, **programs.RANDOM_LAUNCHES},
-         (native("launched"), native("back_all"), native("zeros", not_zero),
+         (native("try_run"), native("back_all"), native("zeros", not_zero),
           native("seeded", nothing(True))), again=2),
     Path("passes of many records", natively, {**programs.PASSES, **programs.TAPES},
          (native("back_all"),), again=2),

@@ -68,7 +68,7 @@ def test_settings_are_seen_where_they_change(
 
         def launch() -> Any:
             with wp.Tape():
-                return functions.launched(scale, 4, [x], [y, 2.0], None, None, True)
+                return functions.try_run(scale, 4, [x], [y, 2.0], None, None, True)
 
         for _ in range(5):
             iteration(x, y)

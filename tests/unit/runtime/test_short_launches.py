@@ -195,11 +195,11 @@ def test_it_runs_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
         values = [x, y, 3.0]
         version = y.storage.version
         given = (own, 4, values, (), None, None, True)
-        assert NATIVE.launched(*given) is True
+        assert NATIVE.try_run(*given) is True
         assert y.storage.version == version + 1
         assert np.array_equal(y.numpy(), x.numpy() * x.numpy() * np.float32(3))
         with events.observing(events.Observer()):
-            assert NATIVE.launched(*given) is None
+            assert NATIVE.try_run(*given) is None
 
 
 @pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
@@ -253,7 +253,7 @@ def test_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
                 tape.backward(grads={y: y})
                 for wrong in ([x, y], [x, x, 1.0, 2.0], [x, None, 1.0], [1.0, y, x]):
                     given = (scale, 4, wrong, (), None, None, True)
-                    assert NATIVE.launched(*given) is None
+                    assert NATIVE.try_run(*given) is None
 
         work()
         gc.collect()

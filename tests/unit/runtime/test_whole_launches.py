@@ -39,7 +39,7 @@ class Counted:
         self.came: list[tuple[str, bool]] = []
         assert NATIVE is not None
         functions = NATIVE._replace(
-            **{name: self.counted(name) for name in ("launched", "back_all", "seeded",
+            **{name: self.counted(name) for name in ("try_run", "back_all", "seeded",
                                                      "zeros")}
         )  # fmt: skip
         monkeypatch.setattr(launcher.maker, "made", functions)
@@ -83,7 +83,7 @@ def test_all_of_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         tape = iteration(x, y)
         wp.launch(scale, 4, [x, y, 1.0])
         tape.backward(grads={y: x})
-        assert counts.of("launched") == [True, True, True]
+        assert counts.of("try_run") == [True, True, True]
         assert counts.of("back_all") == [True, True]
         assert counts.of("seeded") == [True, True]
         assert counts.of("zeros") == [True]
@@ -278,7 +278,7 @@ for _ in range(5):
     tape.zero()
 functions, came = launcher.maker.functions, []
 launcher.maker.made = functions._replace(
-    launched=lambda *a: came.append(functions.launched(*a)) or came[-1])
+    try_run=lambda *a: came.append(functions.try_run(*a)) or came[-1])
 with wp.Tape() as tape:
     plain_launch(square, 2, [x, y])
 tape.backward(grads={y: np.ones(2, np.float32)})

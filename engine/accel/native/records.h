@@ -15,14 +15,14 @@ struct seen_t {
 };
 
 // The records of a list, of which it keeps a copy: others may change that while adjoints run.
-struct launches_t {
+struct records_t {
     int64_t count = 0;
 
-    launches_t() = default;
-    launches_t(const launches_t&) = delete;
-    void operator=(const launches_t&) = delete;
+    records_t() = default;
+    records_t(const records_t&) = delete;
+    void operator=(const records_t&) = delete;
 
-    ~launches_t() {
+    ~records_t() {
         free(recipes);
         if (copy) drop(copy);
     }

@@ -1,4 +1,4 @@
-"""A tape's part in captured graphs: launches that run later, and their records."""
+"""The records of a tape; those of captured graphs are made when they are looked at."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Replay(Protocol):
         """Makes the records."""
 
 
-class GraphRecording(Block, events.Recorder):
+class RecordList(Block, events.Recorder):
     """The records of a tape. Those of graphs are made where somebody looks at them."""
 
     _records: list[Record] | None  # compiled code adds to them; None where there is no such list

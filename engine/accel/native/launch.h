@@ -285,7 +285,7 @@ object* grid(object* dim) {
 
 // A whole launch, recorded where there is a tape and it is to be. True where it has run and left
 // nothing; a list of its launch structure and its record or values where it left something.
-object* launched(const recipe_t& r, object* extent, object* inputs, object* outputs, bool record,
+object* run_recipe(const recipe_t& r, object* extent, object* inputs, object* outputs, bool record,
                  int depth) {
     world_t w;
     if (!w.look()) return nothing();
