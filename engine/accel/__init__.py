@@ -22,24 +22,24 @@ from engine.accelerator import accelerator
 
 
 # What only passes or captured graphs need is imported when they come.
-def _expect_passes() -> None:
-    from engine.accel.backward import try_reverse
+def expect_passes() -> None:
+    from engine.accel import backward
 
-    accelerator.install(try_reverse=try_reverse)
+    accelerator.install(try_reverse=backward.try_reverse)
 
 
-def _try_reverse(tape: Any, loss: Any, grads: Any) -> bool:
-    _expect_passes()
+def try_reverse(tape: Any, loss: Any, grads: Any) -> bool:
+    expect_passes()
     return accelerator.try_reverse(tape, loss, grads)
 
 
-def _graph_steps(operations: Sequence[Any]) -> list[Any]:
+def graph_steps(operations: Sequence[Any]) -> list[Any]:
     from engine.accel.graphs import gathered
 
     return gathered(operations)
 
 
-def _fused_graph(
+def fused_graph(
     operations: Sequence[Any], steps: Sequence[Any], fresh: Sequence[Callable[[], None]]
 ) -> Callable[[], bool] | None:
     from engine.accel.fused_graphs import fused
@@ -49,7 +49,7 @@ def _fused_graph(
 
 # `try_run` comes when `launcher.maker` has compiled it.
 accelerator.install(
-    expect_passes=_expect_passes, try_reverse=_try_reverse, try_zeros=arrays.try_zeros,
-    graph_steps=_graph_steps, fused_graph=_fused_graph, compiled=recipes.compiled,
+    expect_passes=expect_passes, try_reverse=try_reverse, try_zeros=arrays.try_zeros,
+    graph_steps=graph_steps, fused_graph=fused_graph, compiled=recipes.compiled,
     repeated=recipes.repeated,
 )  # fmt: skip

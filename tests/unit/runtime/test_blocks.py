@@ -87,7 +87,8 @@ def test_a_tape_records_no_more_wherever_a_handler_raises(where: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "where", ["__enter__", "capture_begin", "_begin", "__exit__", "capture_end", "_end", "gathered"]
+    "where",
+    ["__enter__", "capture_begin", "_begin", "__exit__", "capture_end", "_end", "graph_steps"],
 )
 def test_a_capture_ends_wherever_a_handler_raises(where: str) -> None:
     interrupted(wp.ScopedCapture(), where)
