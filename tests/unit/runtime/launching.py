@@ -97,7 +97,7 @@ def native() -> Any:
     wp.Tape  # noqa: B018  # says what tapes are
     maker = launcher.Maker(Accelerator())
     maker.make(ctypes.sizeof(runner.LaunchState))
-    return maker.functions
+    return maker.made
 
 
 NATIVE = native()

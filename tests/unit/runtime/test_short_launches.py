@@ -203,17 +203,18 @@ def test_it_runs_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
-def test_it_is_made_meanwhile() -> None:
+def test_it_is_made_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wp.config, "native_after", 200)
     maker = launcher.Maker(Accelerator())
     maker.ask(ctypes.sizeof(runner.LaunchState))
     for _ in range(600):
-        if maker.functions is not None:
+        if maker.made is not None:
             break
         time.sleep(0.1)
-    assert maker.functions is not None
+    assert maker.made is not None
     wrong = launcher.Maker(Accelerator())
     wrong.make(8)  # another structure than that of launches
-    assert wrong.functions is None
+    assert wrong.made is None
 
 
 @pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
