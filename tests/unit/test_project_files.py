@@ -76,3 +76,52 @@ def test_every_picture_of_the_documents_is_there_and_made_by_the_script() -> Non
     assert shown
     assert shown == made
     assert all((ROOT / "docs" / name).is_file() for name in shown)
+
+
+FOLDERS = ("engine", "adtool", "tests", "benchmarks", "tools")
+NO_MODULES = {"engine.NAME", "engine.py"}  # what stands for any name, and a file of a program
+
+
+def files_of(*suffixes: str) -> list[Path]:
+    return [
+        p for folder in FOLDERS for p in sorted((ROOT / folder).rglob("*"))
+        if p.suffix in suffixes and "__pycache__" not in p.parts
+    ]  # fmt: skip
+
+
+def is_there(name: str) -> bool:
+    """Whether a name is a module, a package, or a name in one."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        path = ROOT.joinpath(*parts[:count])
+        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if file.exists() or (path.is_dir() and count == len(parts)):
+            return count == len(parts) or bool(
+                re.search(rf"\b{re.escape(parts[count])}\b", file.read_text(encoding="utf-8"))
+            )
+    return False
+
+
+def test_modules_that_sources_name_are_there() -> None:
+    """In backticks, also in C++: moved modules leave no old names."""
+    named = {
+        (path.relative_to(ROOT).as_posix(), name)
+        for path in files_of(".py", ".h", ".cpp")
+        for name in re.findall(r"`((?:engine|adtool)(?:\.\w+)+)`", path.read_text(encoding="utf-8"))
+        if name not in NO_MODULES
+    }
+    assert len(named) > 100
+    assert not [where for where in sorted(named) if not is_there(where[1])]
+    assert not is_there("engine.runtime.quick") and not is_there("engine.runtime.launch.nothing_")
+
+
+def test_files_that_the_architecture_names_are_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:\w+/)+\w+)(?:\.\w+)?`", text))
+    hidden = {".git", ".venv", "__pycache__"}
+    files = [
+        p.relative_to(ROOT).as_posix() for p in ROOT.rglob("*") if not hidden & set(p.parts)
+    ]  # fmt: skip
+    ends = {"/".join(f.rsplit(".", 1)[0].split("/")[-k:]) for f in files for k in range(1, 8)}
+    assert len(named) > 100
+    assert not sorted(named - ends)
