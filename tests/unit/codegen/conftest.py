@@ -11,7 +11,7 @@ import pytest
 from engine.compile.backend import Entry
 from engine.compile.cpu import runner
 from engine.compile.cpu.compiler import compile_functions
-from engine.compile.cpu.runner import Launch, new_launch, release
+from engine.compile.cpu.runner import LaunchState, new_launch, release
 from engine.ir import interp
 from engine.ir.nodes import Function
 from engine.ir.verify import verify
@@ -28,7 +28,7 @@ def pack(value: Any, t: Type) -> bytes:
     return raw + bytes(-len(raw) % 8)
 
 
-def call(entry: Entry, fn: Function, args: Sequence[Any], launch: Launch) -> None:
+def call(entry: Entry, fn: Function, args: Sequence[Any], launch: LaunchState) -> None:
     packed = b"".join(pack(a, p.type) for a, p in zip(args, fn.params, strict=True))
     runner.call(entry, packed, launch)
 
