@@ -29,7 +29,7 @@ def try_reverse(tape: Tape, loss: array | None, grads: Any) -> bool:
     if (
         functions is None or not tape._overwrites.are_none()
         or (events.here.get() and events.tape() is not None)
-        or config.verify_autograd_array_access
+        or config.verify_autograd_array_access or not _require_gradients(loss, grads)
     ):  # fmt: skip
         return False
     if tape._unmade is not None:
@@ -102,6 +102,21 @@ def _begin(tape: Tape, functions: Any, loss: array | None, grads: Any) -> None:
     for a, given in check_seeds(loss, grads, seen=False):
         tape._seeded[id(a)] = a
         seed(a, given)
+
+
+def _require_gradients(loss: array | None, grads: Any) -> bool:
+    """Whether all that a pass begins with requires a gradient: else it does from then on.
+
+    What records have to run depends on that, and is decided before.
+    """
+    if grads is None:
+        return loss is not None and loss.requires_grad
+    if grads.__class__ is not dict or (loss is not None and not loss.requires_grad):
+        return False
+    for a in grads:  # noqa: SIM110  # a generator takes twice the time
+        if a.__class__ is not array or not a.requires_grad:
+            return False
+    return True
 
 
 def _is_special(a: array) -> bool:

@@ -78,7 +78,7 @@ def pairs(of: Sequence[tuple[array, object]]) -> Words | None:
 def _recipe(plan: Plan, forward: Executable) -> Words | None:
     """What the functions are told of a plan; None where its launches need Python."""
     kinds = kinds_words([(p.array_kind, p.kind) for p in plan.params])
-    if kinds is None or plan.backend is not CPU or plan.count > _MOST:
+    if kinds is None or plan.backend is not CPU or plan.count > _MOST or len(plan.bits) >= _MOST:
         return None
     parts = [
         _counted(plan.writes, 1), _counted([i for pair in plan.pairs for i in pair], 2),

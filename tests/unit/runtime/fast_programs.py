@@ -16,7 +16,7 @@ import engine as wp
 from engine.diagnostics import EngineError
 from tests.unit.runtime import copy_programs, sequences
 from tests.unit.runtime.launching import grid, in_place, made, scale, total, turns
-from tests.unit.runtime.random_launches import Launches, OneTape
+from tests.unit.runtime.random_launches import Launches, OneTape, both
 from tests.unit.tape import passes, unseen_sequences
 
 Iteration = Callable[[], Any]
@@ -98,7 +98,40 @@ def launches(n: int) -> dict[str, Callable[[], list[Any]]]:
             seen.append(np.zeros(n) if x.grad is None else x.grad.numpy().copy())
         return [x, y, wp.array(np.stack(seen), dtype=float)]
 
-    return {f.__name__: f for f in (several, overwriting, looping, strided, flat, switched)}
+    def seeded_anew() -> list[Any]:
+        """The last pass begins with an array that required no gradient before."""
+        out: list[Any] = []
+        for k in range(4):
+            x, w, z = made(n), made(n), made(n)
+            x.requires_grad = False
+            tape = wp.Tape()
+            with tape:
+                wp.launch(both, n, [x, w, z])
+            given = {z: wp.ones(n, dtype=float)}
+            tape.backward(grads=given if k < 3 else {**given, x: wp.full(n, 10.0, dtype=float)})
+            out += [x, w]
+        return out
+
+    def seeded_again() -> list[Any]:
+        """The same of a graph's tape, with one seed and then with two."""
+        x, w, z, y = (made(n) for _ in range(4))
+        x.requires_grad = False
+        tape = wp.Tape()
+        with wp.ScopedCapture() as capture, tape:
+            wp.launch(both, n, [x, w, z])
+            wp.launch(both, n, [z, w, y])
+        seen = []
+        for k in range(6):
+            wp.capture_launch(capture.graph)
+            given = {y: wp.ones(n, dtype=float)}
+            tape.backward(grads=given if k < 5 else {**given, x: wp.full(n, 10.0, dtype=float)})
+            seen.append(w.grad.numpy().copy())
+            if k < 5:
+                tape.zero()
+        return [x, w, z, wp.array(np.stack(seen), dtype=float)]
+
+    programs = (several, overwriting, looping, strided, flat, switched, seeded_anew, seeded_again)
+    return {f.__name__: f for f in programs}
 
 
 def bits(arrays: list[Any]) -> list[bytes]:

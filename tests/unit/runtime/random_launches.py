@@ -206,7 +206,9 @@ class OneTape:
                         wp.launch(in_place, N, [x])  # it saves what it overwrites
 
     def between(self) -> None:
-        match int(self.random.integers(9)):
+        match int(self.random.integers(10)):
+            case 9:
+                self.one().requires_grad = bool(self.random.random() < 0.5)
             case 0:
                 with self.tape:
                     wp.copy(self.one(), self.one())
@@ -233,12 +235,23 @@ class OneTape:
             case _:
                 self.trace.append(len(self.tape.visualize().splitlines()))
 
+    def backward(self) -> None:
+        """From the loss, or from arrays that may have required no gradient so far, or both."""
+        seeds = {
+            self.one(): wp.full(N, 0.5, dtype=float) for _ in range(int(self.random.integers(3)))
+        }
+        loss = self.loss if not seeds or self.random.random() < 0.5 else None
+        try:
+            self.tape.backward(loss, grads=seeds or None)
+        except wp.EngineError as e:
+            self.trace.append(e.diagnostic.code)
+
     def run(self) -> list[Any]:
         for _ in range(8):
             self.launches(int(self.random.integers(5)))
             self.between()
             if self.random.random() < 0.5:
-                self.tape.backward(self.loss)
+                self.backward()
                 self.trace += [None if a.grad is None else a.grad.numpy().tobytes()
                                for a in self.arrays]  # fmt: skip
                 self.trace.append(self.tape.memory)

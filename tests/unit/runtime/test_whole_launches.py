@@ -6,6 +6,7 @@ Contents, gradients, versions, and all that tapes remember have to be the same, 
 from __future__ import annotations
 
 import gc
+import importlib
 import subprocess
 import sys
 import threading
@@ -286,3 +287,24 @@ print(came, x.grad.numpy().tolist(), len(tape.records))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root)
     assert done.stdout.split("\n")[0] == "[True] [2.0, 4.0] 1", done.stderr
+
+
+@pytest.mark.parametrize("count", [62, 63, 64, 65])
+def test_many_float_arrays(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as a mask has bits, and more: those go through Python."""
+    names = [f"a{k}" for k in range(count)]
+    given = ", ".join(f"{name}: wp.array(dtype=float)" for name in names)
+    (tmp_path / f"arrays_{count}.py").write_text(
+        f"import engine as wp\n\n@wp.kernel\ndef doubles({given}):\n"
+        f"    i = wp.tid()\n    a0[i] = 2.0 * {names[-1]}[i]\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    kernel = importlib.import_module(f"arrays_{count}").doubles
+    arrays = [wp.full(2, 3.0, dtype=float, requires_grad=True) for _ in names]
+    with way(monkeypatch, "native"):
+        for _ in range(4):
+            with wp.Tape() as tape:
+                wp.launch(kernel, 2, arrays)
+            tape.backward(grads={arrays[0]: wp.ones(2, dtype=float)})
+            assert (arrays[0].numpy() == 6.0).all() and (arrays[-1].grad.numpy() == 2.0).all()
+            tape.zero()
