@@ -40,7 +40,7 @@ class Entry:
     it by in later processes, empty for nothing. messages: what the
     numbers in its output stand for. bound: arguments that follow those of each call. threads:
     what its threads do to each other. in_order: whether GPUs run its threads one after the other
-    where their order matters. The last four are for the recipe to fill in.
+    where their order matters. `pipeline.prefetch` fills in the last four.
     """
 
     symbol: str

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from engine import config
-from engine.compile.backend import NOTHING, Journal
+from engine.compile.backend import Journal
 from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, KernelError, TapeError
 from engine.diagnostics.site import Site
@@ -229,14 +229,7 @@ class LaunchRecord(LaunchArguments):
                 storage.version += 1
             parts.append(g._packed)
             grads.append(g)
-        blob = b"".join(parts)
-        came = None if self.journal is not None else adjoint.run_cached(self.dim, blob)
-        if came is NOTHING:
-            self.stack_bytes = 0
-        elif came is None:
-            self._run(adjoint, blob)
-        else:
-            self.stack_bytes = adjoint.finish(came, self.dim).stack_bytes
+        self._run(adjoint, b"".join(parts))
         if events.everywhere or config.verify_fp:
             self._report(selection, grads)
 
