@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import config
-from engine.accel import recipes
+from engine.accel.launcher import maker
 from engine.runtime import events
 from engine.runtime.array import array
 from engine.runtime.guards import Guard
@@ -25,7 +25,7 @@ def try_reverse(tape: Tape, loss: array | None, grads: Any) -> bool:
     has something to compile, to restore or to say. loss, grads: what it begins with, unchecked.
     Raises what a pass does.
     """
-    functions = recipes.functions()
+    functions = maker.functions
     if (
         functions is None or not tape._overwrites.are_none()
         or (events.here.get() and events.tape() is not None)
@@ -69,7 +69,7 @@ def _run(functions: Any, records: Sequence[Any]) -> None:
 def _try_replays(tape: Tape, loss: array | None, grads: Any) -> bool:
     """The same of a tape whose records are those of a captured graph."""
     replays: Any = tape._replays()
-    functions = recipes.functions()
+    functions = maker.functions
     if not (replays and functions is not None and tape.has_default_settings()):
         return False
     from engine.accel.graph_records import may_go_back  # late: only what is captured needs it
@@ -109,9 +109,11 @@ def _require_gradients(loss: array | None, grads: Any) -> bool:
 
     What records have to run depends on that, and is decided before.
     """
+    if loss is not None and not loss.requires_grad:
+        return False
     if grads is None:
-        return loss is not None and loss.requires_grad
-    if grads.__class__ is not dict or (loss is not None and not loss.requires_grad):
+        return True
+    if grads.__class__ is not dict:
         return False
     for a in grads:  # noqa: SIM110  # a generator takes twice the time
         if a.__class__ is not array or not a.requires_grad:
@@ -121,7 +123,10 @@ def _require_gradients(loss: array | None, grads: Any) -> bool:
 
 def _is_special(a: array) -> bool:
     """Whether its gradient is kept, or lies in memory that others take to be immutable."""
-    if a.retain_grad and a.requires_grad:
-        return True
+    return (a.retain_grad and a.requires_grad) or is_guarded(a)
+
+
+def is_guarded(a: array) -> bool:
+    """Whether its gradient lies in memory that others take to be immutable."""
     grad = a.existing_grad if a.requires_grad else None
     return grad is not None and grad.storage.guard is not None
