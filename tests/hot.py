@@ -12,7 +12,6 @@ that a further run in one process changes, or that say by themselves how they ru
 
 from __future__ import annotations
 
-import ctypes
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ import pytest
 import engine as wp
 from engine.accel import launcher
 from engine.compile.backend import Limits
-from engine.compile.cpu import CPU, runner
+from engine.compile.cpu import CPU
 from engine.compile.cpu.cached_launch import CachedLaunch
 from engine.diagnostics import EngineError
 from engine.runtime import events, launch
@@ -138,7 +137,7 @@ class Hot:
         self.counts = Counter[str]()
         wp.Tape, wp.launch  # noqa: B018  # say what they know
         launcher.maker.asked = True
-        launcher.maker.make(ctypes.sizeof(runner.LaunchState))
+        launcher.maker.make()
         self.warmth = Warmth()
 
     @pytest.hookimpl(tryfirst=True)

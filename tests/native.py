@@ -9,14 +9,12 @@ from __future__ import annotations
 
 def install() -> None:
     """Makes the native functions at once, and has them run what they can."""
-    import ctypes
 
     import engine as wp
     from engine.accel import launcher
-    from engine.compile.cpu import runner
 
     wp.Tape, wp.launch  # noqa: B018  # say what they know
     wp.config.native_after = 0
     launcher.maker.asked = True
-    launcher.maker.make(ctypes.sizeof(runner.LaunchState))
+    launcher.maker.make()
     assert launcher.maker.functions is not None

@@ -39,16 +39,13 @@ def load(kernels: str) -> tuple[Any, Any]:
 
 def settle() -> None:
     """Makes what the engine compiles once on a machine, beside launches, and Warp ships."""
-    import ctypes
-
     try:
         from engine.accel import launcher
     except ImportError:  # as without what makes launches fast
         return
-    from engine.compile.cpu import runner
 
     launcher.maker.asked = True
-    launcher.maker.make(ctypes.sizeof(runner.LaunchState))
+    launcher.maker.make()
 
 
 def rows() -> Rows:

@@ -122,6 +122,6 @@ def batch(steps: Sequence[Step], limits: Limits) -> Batch | None:
     """Launches as one; None where that cannot be, or not yet."""
     functions = launcher.maker.functions
     if functions is None:
-        launcher.maker.ask(ctypes.sizeof(runner.LaunchState))
+        launcher.maker.ask()
         return None
     return Batch(steps, limits, functions.many)

@@ -14,7 +14,6 @@ from functools import partial
 from types import MethodType
 from typing import Any
 
-from engine.accel import recipes
 from engine.accel.graph_records import Asked, GraphLaunch, Ranges, asks, floats_of
 from engine.accel.graph_steps import (
     Writes,
@@ -26,6 +25,7 @@ from engine.accel.graph_steps import (
     limits,
     write_as_step,
 )
+from engine.accel.launcher import maker, row_words
 from engine.compile.backend import Limits, Outcome, Step
 from engine.runtime import events
 from engine.runtime.array import array
@@ -209,7 +209,7 @@ class FusedGraph:
         self._floats = tuple(floats.values())
         self._asked = Asked(self._floats, launches)
         self._grads = tuple(made.grads.values())
-        self._words = recipes.pairs(self._grads)
+        self._words = row_words(self._grads, array)
         self._given = made.given
         self._tape = tape
 
@@ -231,7 +231,7 @@ class FusedGraph:
 
     def _is_same(self) -> bool:
         """Whether gradients are taken, and lie, as they did."""
-        functions, words = recipes.functions(), self._words
+        functions, words = maker.functions, self._words
         if functions is None or words is None or not functions.have_same(words.at):
             return False
         if not self._asked.is_same():

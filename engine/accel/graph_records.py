@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Literal
 
 from engine import config
-from engine.accel import recipes
+from engine.accel.backward import is_guarded
 from engine.accel.batch import Batch
 from engine.accel.graph_steps import (
     STALE,
@@ -22,6 +22,7 @@ from engine.accel.graph_steps import (
     is_quiet,
     limits,
 )
+from engine.accel.launcher import maker, row_words
 from engine.compile.backend import Journal, Limits, Outcome, Step
 from engine.runtime import events
 from engine.runtime.array import array
@@ -166,13 +167,13 @@ class Asked:
 
     def __init__(self, arrays: Iterable[array], launches: Iterable[GraphLaunch]) -> None:
         self._flags = tuple((a, asks(a)) for a in arrays)
-        self._words = recipes.pairs(self._flags)
+        self._words = row_words(self._flags, array)
         kernels = {x.call.plan.kernel for x in launches}
         self._kernels = tuple((k, k.enable_backward) for k in kernels)
 
     def is_same(self) -> bool:
         """Whether all of that is as it was."""
-        functions, words = recipes.functions(), self._words
+        functions, words = maker.functions, self._words
         if functions is None or words is None or not functions.ask_same(words.at):
             for a, did in self._flags:
                 if asks(a) is not did:
@@ -209,7 +210,7 @@ class _Back:
     ) -> None:  # fmt: skip
         self.batch = batch
         self.grads = tuple(grads.values())
-        self._words = recipes.pairs(self.grads)
+        self._words = row_words(self.grads, array)
         self.numbers = numbers
         self.writes = writes
 
@@ -217,7 +218,7 @@ class _Back:
         """Whether it adds to the gradients that arrays have now."""
         if self.batch.limits != now or not (self.batch.fits() and self.writes.are_free()):
             return False
-        functions = recipes.functions()
+        functions = maker.functions
         words = self._words
         if functions is not None and words is not None and functions.have_same(words.at):
             return True
@@ -388,11 +389,6 @@ def asks(a: array) -> bool:
     return a._flag and (a._origin is None or a.requires_grad)
 
 
-def _is_guarded(a: array) -> bool:
-    grad = a.existing_grad if a.requires_grad else None
-    return grad is not None and grad.storage.guard is not None
-
-
 def may_go_back(replays: Sequence[Replay]) -> Sequence[_Back] | None:
     """What runs replays backward, as one call each; None where each record has to look.
 
@@ -400,7 +396,7 @@ def may_go_back(replays: Sequence[Replay]) -> Sequence[_Back] | None:
     """
     if not is_quiet() or config.overwrites == "present":
         return None
-    if Guard.made and any(_is_guarded(a) for r in replays for a in r.piece.arrays):
+    if Guard.made and any(is_guarded(a) for r in replays for a in r.piece.arrays):
         return None
     found = []
     for r in replays:

@@ -45,8 +45,7 @@ class _Part:
         self._writes = Writes(a for o in operations for a in _written(o))
 
     def __call__(self) -> None:
-        if is_quiet() and self._batch.fits() and self._writes.are_free():
-            self._writes.announce()
+        if is_quiet() and self._batch.fits() and self._writes.try_announce():
             self._batch.run(self._tell, [0])
             return
         for operation in self._operations:

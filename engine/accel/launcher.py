@@ -20,6 +20,7 @@ from engine import config
 from engine.accel import slots
 from engine.accelerator import Accelerator, accelerator
 from engine.classes import NamedTuple
+from engine.compile.cpu.runner import LaunchState
 from engine.diagnostics import EngineError
 from engine.lang.types import FLOAT32, FLOAT64, INT32, INT64, Type
 
@@ -108,8 +109,8 @@ class Maker:
         """The same; None where `config.native_after` is -1."""
         return self.made if config.native_after >= 0 else None
 
-    def ask(self, size: int) -> None:
-        """Has them made in a while, or at once. size: bytes of a launch structure."""
+    def ask(self) -> None:
+        """Has them made in a while, or at once."""
         if self.asked or config.native_after < 0:
             return
         self.asked = True
@@ -117,13 +118,13 @@ class Maker:
             return
         slots.known()  # here, since a thread that imports may meet one that does
         if config.native_after == 0:
-            self.make(size)
+            self.make()
             return
         with contextlib.suppress(RuntimeError):  # Python is about to end
-            threading.Thread(target=self.make, args=(size,), daemon=True).start()
+            threading.Thread(target=self.make, daemon=True).start()
 
-    def make(self, size: int) -> None:
-        """Makes them, if that can be."""
+    def make(self, size: int = ctypes.sizeof(LaunchState)) -> None:
+        """Makes them, if that can be. size: bytes of a launch structure as they have to know it."""
         from pathlib import Path
 
         from engine.compile.cpu.shared import headers_in, load
@@ -219,7 +220,7 @@ def kinds_words(kinds: Sequence[tuple[Any, Type]]) -> Words | None:
 def run_words(
     entry: int, template: bytes, bound: bytes, marked: Sequence[int], soon: bool
 ) -> Words | None:
-    """What native functions are told of a cached_launch; None where there are too many arrays.
+    """What native functions are told of a cached launch; None where there are too many arrays.
 
     entry: the kernel's address. template: its launch structure. marked: positions of the arrays
     that are written, or whose gradients follow the arguments. soon: no other thread of Python is

@@ -6,11 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from engine import config
-from engine.accel.launcher import Functions, Words, kinds_words, maker, row_words, run_words
+from engine.accel.launcher import Words, kinds_words, maker, run_words
 from engine.compile.cpu import CPU
 from engine.locks import Lock
 from engine.runtime import events
-from engine.runtime.array import array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +35,7 @@ def repeated(cached_launch: CachedLaunch) -> None:
     if config.native_after < 0 or not cached_launch.may_be_native:
         return
     if maker.functions is None:
-        maker.ask(cached_launch.state_size)
+        maker.ask()
     if maker.functions is None:
         return
     words = run_words(*cached_launch.native_parts())
@@ -60,19 +59,6 @@ def finish(plan: Plan, dim: Any, state: bytes, of: Any) -> None:
     executable = of.selection.executable
     came = executable.outcome_of(of.dim, of.values, of.blob, state)
     executable.finish(came, of.dim, partial(tape._ran, of, (), 0.0))
-
-
-def functions() -> Functions | None:
-    """The native functions; None before they are made, and where they are not to be used."""
-    return maker.functions
-
-
-def pairs(of: Sequence[tuple[array, object]]) -> Words | None:
-    """Arrays with what is known of each, for `Functions.ask_same`, `have_same`.
-
-    None where Python has to look.
-    """
-    return row_words(of, array)
 
 
 def _recipe(plan: Plan, forward: Executable) -> Words | None:

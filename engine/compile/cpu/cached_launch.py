@@ -55,7 +55,7 @@ class CachedLaunch:
         self._limits = limits
         self.threads = threads
         self._entry = entry  # whose library has to stay
-        call = _UNCHECKED(ctypes.cast(entry.code, ctypes.c_void_p).value or 0)
+        call = _UNCHECKED(self._code)
         call.argtypes = None  # type: ignore[assignment]
         self._call = call
         self._bound = entry.bound
@@ -77,8 +77,11 @@ class CachedLaunch:
 
         Also the work that decides whether it is cut.
         """
-        address = ctypes.cast(self._entry.code, ctypes.c_void_p).value or 0
-        return address, self._template, self._bound, self._work
+        return self._code, self._template, self._bound, self._work
+
+    @property
+    def _code(self) -> int:
+        return ctypes.cast(self._entry.code, ctypes.c_void_p).value or 0
 
     @property
     def any_arguments(self) -> bool:
@@ -135,16 +138,10 @@ class CachedLaunch:
         """Whether native launches may take it, and do not yet."""
         return self._marks is not None and self._layout is None and self.address is None
 
-    @property
-    def state_size(self) -> int:
-        """Bytes of a launch structure."""
-        return len(self._template)
-
     def native_parts(self) -> tuple[int, bytes, bytes, Sequence[int], bool]:
         """What native launches need of it: see `engine.accel.launcher.run_words`."""
         assert self._marks is not None
-        address = ctypes.cast(self._entry.code, ctypes.c_void_p).value or 0
-        return address, self._template, self._bound, self._marks.places, self._ends_soon()
+        return self._code, self._template, self._bound, self._marks.places, self._ends_soon()
 
 
 def cached_launch(
@@ -168,11 +165,9 @@ def _made(
         return CachedLaunch(entry, dim, limits, None, None, 0, marks)
     if threads.most is not None:
         work = total * threads.most
-        return (
-            CachedLaunch(entry, dim, limits, None, None, work, marks)
-            if work < schedule.LEAST
-            else None
-        )
+        if work >= schedule.LEAST:
+            return None
+        return CachedLaunch(entry, dim, limits, None, None, work, marks)
     work = total * threads.classes_of(dim, args).cost
     if work >= schedule.LEAST:
         return None

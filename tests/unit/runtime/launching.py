@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 import engine as wp
 from engine.accel import launcher
 from engine.accelerator import Accelerator
-from engine.compile.cpu import CPU, runner
+from engine.compile.cpu import CPU
 from engine.runtime import device, kernel
 from engine.runtime.execute import Executable
 from engine.tape.records import LaunchRecord
@@ -96,7 +95,7 @@ def native() -> Any:
     """The launcher in C++, made at once; None where it cannot be."""
     wp.Tape  # noqa: B018  # says what tapes are
     maker = launcher.Maker(Accelerator())
-    maker.make(ctypes.sizeof(runner.LaunchState))
+    maker.make()
     return maker.made
 
 

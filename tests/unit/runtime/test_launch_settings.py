@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 import engine as wp
 from engine.accel import launcher, slots
 from engine.accelerator import Accelerator
-from engine.compile.cpu import runner, schedule
+from engine.compile.cpu import schedule
 from tests.unit.runtime.launching import NATIVE, made, scale, total, way
 from tests.unit.runtime.test_whole_launches import iteration
 
@@ -42,7 +41,7 @@ def versions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 def remake() -> None:
     """Tells the library once more what it is told."""
-    launcher.Maker(Accelerator()).make(ctypes.sizeof(runner.LaunchState))
+    launcher.Maker(Accelerator()).make()
 
 
 @pytest.mark.parametrize("name", SETTINGS)

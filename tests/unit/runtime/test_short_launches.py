@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import sys
 import time
@@ -16,7 +15,7 @@ import pytest
 import engine as wp
 from engine.accel import launcher
 from engine.accelerator import Accelerator
-from engine.compile.cpu import runner, schedule
+from engine.compile.cpu import schedule
 from engine.diagnostics import EngineError
 from engine.runtime import events
 from tests.unit.runtime.launching import NATIVE, F, in_place, made, scale, talks, turns, way
@@ -206,7 +205,7 @@ def test_it_runs_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_made_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wp.config, "native_after", 200)
     maker = launcher.Maker(Accelerator())
-    maker.ask(ctypes.sizeof(runner.LaunchState))
+    maker.ask()
     for _ in range(600):
         if maker.made is not None:
             break

@@ -267,7 +267,7 @@ wp.config.native_after, launcher.maker.asked = 0, True
 x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
 y = wp.zeros(2, dtype=float, requires_grad=True)
 wp.launch(square, 2, [x, y])
-launcher.maker.make(ctypes.sizeof(runner.LaunchState))
+launcher.maker.make()
 assert launcher.maker.functions is not None
 for _ in range(5):
     wp.launch(square, 2, [x, y])
